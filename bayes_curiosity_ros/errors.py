@@ -1,0 +1,26 @@
+"""The one exception base of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class BayesCuriosityError(Exception):
+    """Base of every error raised on purpose; its message names value, bound and next step."""
+
+
+class ConfigError(BayesCuriosityError):
+    """A setting is out of its bounds or unknown."""
+
+
+class InputError(BayesCuriosityError):
+    """Data handed in has the wrong shape, type or values."""
+
+
+class ModelFileError(BayesCuriosityError):
+    """A model or checkpoint file is missing, damaged or of another kind."""
+
+
+def unknown_name(kind: str, name: object, valid: Iterable[str]) -> ConfigError:
+    """An error that lists the valid names."""
+    return ConfigError(f"unknown {kind} {name!r}; choose one of: {', '.join(sorted(valid))}")
