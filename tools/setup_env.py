@@ -33,7 +33,9 @@ def main() -> int:
     check_tools(sourced)
     files = ["base.txt", "dev.txt"] if sourced else ["base.txt", "ros.txt", "dev.txt"]
     requirements = [REQUIREMENTS / name for name in (*files, "constraints.txt")]
-    origin = f"{sys.version} {sys.base_prefix} {ROOT} sourced={sourced and os.environ['ROS_DISTRO']}"
+    origin = (
+        f"{sys.version} {sys.base_prefix} {ROOT} sourced={sourced and os.environ['ROS_DISTRO']}"
+    )
     this = Path(__file__).resolve()
     venv = step("a Python environment", [origin], [], lambda: make_venv(sourced))
     installed = step(
@@ -61,7 +63,7 @@ def check_tools(sourced: bool) -> None:
     version = sys.version_info[:2]
     if not sourced and not WHEEL_PYTHONS[0] <= version <= WHEEL_PYTHONS[1]:
         missing(
-            f"Python 3.11 to 3.13 (this is {version[0]}.{version[1]}; ROS 2 wheels exist for those)",
+            f"Python 3.11 to 3.13, for which ROS 2 wheels exist (not {version[0]}.{version[1]}),",
             "sudo apt install python3.12 python3.12-venv python3.12-dev && make PYTHON=python3.12",
         )
     if any(importlib.util.find_spec(name) is None for name in ("venv", "ensurepip")):
@@ -215,7 +217,9 @@ def link(path: Path, target: Path) -> None:
     path.symlink_to(target)
 
 
-def run(command: list[object], environment: dict[str, str] | None = None, quiet: bool = False) -> None:
+def run(
+    command: list[object], environment: dict[str, str] | None = None, quiet: bool = False
+) -> None:
     """Run a command; when it fails, show what it said and end."""
     words = [str(word) for word in command]
     done = subprocess.run(

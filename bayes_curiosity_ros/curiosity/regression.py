@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bayes_curiosity_ros.errors import ConfigError, InputError
+from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class BayesianLinearRegression:
         precision = self._checked("precision", state["precision"], self.size)
         moment = self._checked("moment", state["moment"], self.target_size)
         if len(precision) != self.size or len(moment) != self.size:
-            raise InputError(f"the posterior has {len(precision)} rows; expected {self.size}")
+            raise LengthError(f"the posterior has {len(precision)} rows; expected {self.size}")
         self._adopt(precision.clone(), moment.clone(), int(state["count"]))
 
     def _decayed(self, forgetting: float) -> Tensor:
@@ -198,8 +198,8 @@ class BayesianLinearRegression:
     @staticmethod
     def _checked(name: str, rows: Tensor, width: int) -> Tensor:
         if rows.ndim != 2 or rows.shape[1] != width:
-            raise InputError(f"{name} has shape {tuple(rows.shape)}; expected (count, {width})")
+            raise LengthError(f"{name} has shape {tuple(rows.shape)}; expected (count, {width})")
         rows = rows.detach().to(torch.float64)
         if not torch.isfinite(rows).all():
-            raise InputError(f"{name} holds a value that is not finite")
+            raise NotFiniteError(f"{name} holds a value that is not finite")
         return rows
