@@ -221,7 +221,7 @@ def train_embedding(
         initial=trainer.epoch,
         desc="embedding",
         unit="epoch",
-        disable=not progress,
+        disable=None if progress else True,  # None: only where there is a terminal
         leave=False,
     ) as bar:
         while not trainer.finished:
