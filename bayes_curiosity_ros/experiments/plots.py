@@ -12,7 +12,7 @@ from bayes_curiosity_ros.experiments.analysis import Cell
 from bayes_curiosity_ros.experiments.settings import ALGORITHMS, BONUSES
 
 matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 COLORS = {"curiosity": "tab:blue", "vime": "tab:orange", "rnd": "tab:green", "none": "tab:gray"}
 

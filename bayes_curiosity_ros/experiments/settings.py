@@ -68,8 +68,7 @@ class TableSettings:
         """The same table with every budget replaced."""
         cells = {
             task: {
-                name: dataclasses.replace(cell, timesteps=timesteps)
-                for name, cell in row.items()
+                name: dataclasses.replace(cell, timesteps=timesteps) for name, cell in row.items()
             }
             for task, row in self.cells.items()
         }

@@ -87,7 +87,7 @@ def jobs_of(arguments: argparse.Namespace, settings: TableSettings) -> list[Job]
 
 
 def parse_seeds(text: str) -> list[int]:
-    """"0-9" or "100,102" or a mixture, as numbers.
+    """ "0-9" or "100,102" or a mixture, as numbers.
 
     Raises:
         ConfigError: not such a list, or an empty one.
@@ -124,9 +124,10 @@ def run_missing(
     rows: list[Row] = []
     if not jobs:
         return rows
-    with closing(_results(jobs, settings, arguments)) as results, tqdm(
-        total=len(jobs), unit="run", desc="table1", smoothing=0.05
-    ) as bar:
+    with (
+        closing(_results(jobs, settings, arguments)) as results,
+        tqdm(total=len(jobs), unit="run", desc="table1", smoothing=0.05) as bar,
+    ):
         for job, finished in results:
             store.append(finished)
             rows += finished

@@ -93,9 +93,9 @@ class OnPolicy(ABC):
         rewards = episodes.rewards.copy()
         rewards[mask] += intrinsic
         values = self.critic.estimate(episodes, rewards)
-        advantages = generalised_advantages(
-            rewards, values, mask, self.discount, self.gae_lambda
-        )[mask]
+        advantages = generalised_advantages(rewards, values, mask, self.discount, self.gae_lambda)[
+            mask
+        ]
         diagnostics = self.improve(
             torch.from_numpy(self.policy.inputs(episodes.observations[:, :-1][mask])),
             torch.from_numpy(episodes.actions[mask].astype(np.float32)),

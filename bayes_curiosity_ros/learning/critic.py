@@ -40,7 +40,7 @@ class LinearBaseline:
     """
 
     def __init__(
-        self, center: np.ndarray, scale: np.ndarray, discount: float, ridge: float = 1e-6
+        self, center: np.ndarray, scale: np.ndarray, discount: float, ridge: float = 1e-10
     ) -> None:
         self.center = center
         self.scale = scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,9 @@ class DdpgConfig:
         noise_correlation: of the noise from step to step; 0 is white, near 1 Ornstein–Uhlenbeck.
         warmup_steps: environment steps taken at random before the actor is trusted.
         reward_scale: factor on rewards inside the critic.
+        bonus_refresh: iterations between looks at the whole memory with today's bonus; new
+            transitions are priced at once. The bonus is a property of what is known *now*: a
+            first visit's reward, kept for ever, would be paid for ever.
         hidden: widths of the hidden layers.
     """
 
@@ -49,6 +52,7 @@ class DdpgConfig:
     noise_correlation: float = 0.0
     warmup_steps: int = 1000
     reward_scale: float = 0.1
+    bonus_refresh: int = 5
     hidden: tuple[int, ...] = (64, 64)
 
     def __post_init__(self) -> None:
@@ -58,8 +62,11 @@ class DdpgConfig:
             )
         if min(self.actor_rate, self.critic_rate, self.reward_scale) <= 0:
             raise ConfigError("actor_rate, critic_rate and reward_scale must be > 0")
-        if min(self.minibatch, self.replay_capacity) < 1 or self.updates_per_step <= 0:
-            raise ConfigError("minibatch, replay_capacity and updates_per_step must be > 0")
+        counts = (self.minibatch, self.replay_capacity, self.bonus_refresh)
+        if min(counts) < 1 or self.updates_per_step <= 0:
+            raise ConfigError(
+                "minibatch, replay_capacity, bonus_refresh and updates_per_step must be > 0"
+            )
         if self.noise_std < 0 or not 0 <= self.noise_correlation < 1:
             raise ConfigError(
                 f"noise_std = {self.noise_std} must be ≥ 0, "
@@ -131,10 +138,11 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Minibatch:
-    """Normalised observations (B, D), actions (B, A); rewards and continuations γ(1-d) (B, 1)."""
+    """Normalised observations (B, D), these with actions (B, D + A), rewards (B, 1),
+    normalised next observations (B, D) and continuations γ (1 - terminated) (B, 1)."""
 
     inputs: Tensor
-    actions: Tensor
+    pairs: Tensor
     rewards: Tensor
     next_inputs: Tensor
     continuation: Tensor
@@ -164,6 +172,7 @@ class Ddpg:
         self.actor_adam = Adam(self.actor.network.parameters, config.actor_rate)
         self.critic_adam = Adam(self.critic.parameters, config.critic_rate)
         self.replay = Replay(config.replay_capacity, size, action_size)
+        self.iterations = 0
 
     def explore(self) -> Behaviour:
         warmup = self.replay.added < self.config.warmup_steps
@@ -173,44 +182,46 @@ class Ddpg:
         return Greedy(self.actor)
 
     def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
-        """Remember the episodes, then learn from minibatches priced by today's bonus."""
-        self.replay.add(episodes)
+        """Remember the episodes, price them, and learn from minibatches."""
+        new = self.replay.add(episodes)
+        self.iterations += 1
+        refresh = self.iterations % self.config.bonus_refresh == 0
+        self.replay.price(bonus, np.arange(len(self.replay)) if refresh else new)
         updates = max(1, round(episodes.steps * self.config.updates_per_step))
         rows = self.rng.integers(len(self.replay), size=(updates, self.config.minibatch))
-        intrinsic = self._intrinsic(bonus, rows)
-        errors = 0.0
-        for minibatch in self._minibatches(rows, intrinsic):
-            errors += self._improve_critic(minibatch)
-            self._improve_actor(minibatch.inputs)
-            self._move_targets()
-        return {"intrinsic": float(intrinsic.mean()), "td_error": errors / updates}
+        with torch.inference_mode():
+            for minibatch in self._minibatches(rows):
+                error = self._improve_critic(minibatch)
+                self._improve_actor(minibatch.inputs)
+                self._move_targets()
+        return {
+            "intrinsic": float(self.replay.intrinsic[new].mean()),
+            "td_error": float(error.abs().mean()),
+        }
 
-    def _intrinsic(self, bonus: Bonus, rows: np.ndarray) -> np.ndarray:
-        """The bonus of every sampled row, each evaluated once where that is cheaper."""
-        if len(self.replay) <= rows.size:
-            return bonus.evaluate(self.replay.transitions(slice(len(self.replay))))[rows]
-        return bonus.evaluate(self.replay.transitions(rows.ravel())).reshape(rows.shape)
-
-    def _minibatches(self, rows: np.ndarray, intrinsic: np.ndarray) -> list[Minibatch]:
+    def _minibatches(self, rows: np.ndarray) -> Iterator[Minibatch]:
         """Gather all updates' data at once: one copy instead of five per update."""
         replay, actor, scale = self.replay, self.actor, self.config.reward_scale
         inputs = torch.from_numpy(actor.inputs(replay.observations[rows]))
         next_inputs = torch.from_numpy(actor.inputs(replay.next_observations[rows]))
         actions = torch.from_numpy(replay.actions[rows])
-        total = scale * (replay.rewards[rows] + intrinsic)
-        rewards = torch.from_numpy(total.astype(np.float32))[:, :, None]
-        alive = torch.from_numpy(1 - replay.terminated[rows])[:, :, None]
-        columns = (inputs, actions, rewards, next_inputs, self.config.discount * alive)
-        return [Minibatch(*parts) for parts in zip(*columns, strict=True)]
+        rewards = torch.from_numpy(scale * (replay.rewards[rows] + replay.intrinsic[rows]))
+        alive = torch.from_numpy(1 - replay.terminated[rows])
+        pairs = torch.cat([inputs, actions], 2)
+        columns = (inputs, pairs, rewards[:, :, None], next_inputs)
+        continuation = self.config.discount * alive[:, :, None]
+        for parts in zip(*columns, continuation, strict=True):
+            yield Minibatch(*parts)
 
-    def _improve_critic(self, minibatch: Minibatch) -> float:
+    def _improve_critic(self, minibatch: Minibatch) -> Tensor:
+        """One temporal-difference step; the errors (B, 1) before it."""
         next_actions = self.target_actor(minibatch.next_inputs).tanh_()
         following = self.target_critic(torch.cat([minibatch.next_inputs, next_actions], 1))
-        target = minibatch.rewards + minibatch.continuation * following
-        linearized = self.critic.linearize(torch.cat([minibatch.inputs, minibatch.actions], 1))
+        target = torch.addcmul(minibatch.rewards, minibatch.continuation, following)
+        linearized = self.critic.linearize(minibatch.pairs)
         error = linearized.output - target
         self.critic_adam.descend(linearized.vjp(error / len(error)))
-        return float(error.abs().mean())
+        return error
 
     def _improve_actor(self, inputs: Tensor) -> None:
         """Deterministic policy gradient: ∂Q/∂a through the squashing into the actor."""
@@ -234,6 +245,7 @@ class Ddpg:
             "actor_adam": self.actor_adam.state_dict(),
             "critic_adam": self.critic_adam.state_dict(),
             "replay": self.replay.state_dict(),
+            "iterations": self.iterations,
             "rng": self.rng.bit_generator.state,
         }
 
@@ -245,4 +257,5 @@ class Ddpg:
         self.actor_adam.load_state_dict(state["actor_adam"])
         self.critic_adam.load_state_dict(state["critic_adam"])
         self.replay.load_state_dict(state["replay"])
+        self.iterations = int(state["iterations"])
         self.rng.bit_generator.state = state["rng"]

@@ -78,4 +78,6 @@ class Episodes:
         if len(parts) == 1:
             return parts[0]
         names = [field.name for field in fields(Episodes)]
-        return Episodes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return Episodes(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        )

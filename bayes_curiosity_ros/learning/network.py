@@ -135,7 +135,7 @@ def _slope(activation: str, values: Tensor) -> Tensor:
     """The derivative of the activation where its value is `values`."""
     if activation == "tanh":
         return 1 - values * values
-    return (values > 0).to(values.dtype)
+    return torch.sign(values)  # a rectified value is never negative
 
 
 def parameter_count(sizes: Sequence[int]) -> int:

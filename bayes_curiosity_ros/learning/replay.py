@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.learning.episodes import Episodes
 
 
 class Replay:
-    """The last `capacity` transitions, extrinsic rewards only.
-
-    The bonus is not stored: it is a property of what is known *now*, and a first visit's reward
-    kept for ever would be paid for ever.
-    """
+    """The last `capacity` transitions, with extrinsic and intrinsic reward apart."""
 
     def __init__(self, capacity: int, observation_size: int, action_size: int) -> None:
         self.observations = np.zeros((capacity, observation_size), dtype=np.float32)
         self.actions = np.zeros((capacity, action_size), dtype=np.float32)
         self.rewards = np.zeros(capacity, dtype=np.float32)
+        self.intrinsic = np.zeros(capacity, dtype=np.float32)
         self.next_observations = np.zeros((capacity, observation_size), dtype=np.float32)
         self.terminated = np.zeros(capacity, dtype=np.float32)
         self.added = 0
@@ -29,8 +27,8 @@ class Replay:
     def __len__(self) -> int:
         return min(self.added, len(self.rewards))
 
-    def add(self, episodes: Episodes) -> None:
-        """Append every step, overwriting the oldest when full."""
+    def add(self, episodes: Episodes) -> np.ndarray:
+        """Append every step, overwriting the oldest when full; the rows written."""
         mask = episodes.mask
         last = np.arange(episodes.horizon) == episodes.lengths[:, None] - 1
         slots = (self.added + np.arange(episodes.steps)) % len(self.rewards)
@@ -40,8 +38,13 @@ class Replay:
         self.next_observations[slots] = episodes.observations[:, 1:][mask]
         self.terminated[slots] = (last & episodes.terminated[:, None])[mask]
         self.added += episodes.steps
+        return slots
 
-    def transitions(self, rows: np.ndarray | slice) -> Transitions:
+    def price(self, bonus: Bonus, rows: np.ndarray) -> None:
+        """Set the intrinsic reward of these rows to what the bonus says now."""
+        self.intrinsic[rows] = bonus.evaluate(self.transitions(rows))
+
+    def transitions(self, rows: np.ndarray) -> Transitions:
         """The transitions in these rows, as a bonus sees them."""
         return Transitions(
             Observations(self.observations[rows].astype(np.float64)),
@@ -62,4 +65,11 @@ class Replay:
             getattr(self, name)[: len(self)] = np.asarray(state[name])
 
 
-_ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminated")
+_ARRAYS = (
+    "observations",
+    "actions",
+    "rewards",
+    "intrinsic",
+    "next_observations",
+    "terminated",
+)

@@ -74,9 +74,7 @@ class Trpo(OnPolicy):
         direction = conjugate_gradient(fisher, gradient, self.config.cg_iterations)
         curvature = float(direction @ fisher(direction))
         full_step = direction * math.sqrt(2 * self.config.max_kl / max(curvature, 1e-12))
-        return self._line_search(
-            linearized.distribution, inputs, actions, advantages, full_step
-        )
+        return self._line_search(linearized.distribution, inputs, actions, advantages, full_step)
 
     def _line_search(
         self,
@@ -123,9 +121,7 @@ def surrogate_gradient(
     return linearized.vjp(mean * weights, log_std * weights)
 
 
-def fisher_vector_product(
-    linearized: LinearizedPolicy, vector: Tensor, damping: float
-) -> Tensor:
+def fisher_vector_product(linearized: LinearizedPolicy, vector: Tensor, damping: float) -> Tensor:
     """(F + damping I) v with F = mean(Jᵀ F_Gaussian J), the Hessian of the KL at its minimum."""
     mean, log_std = linearized.distribution.fisher_product(*linearized.jvp(vector))
     return linearized.vjp(mean, log_std).div_(len(mean)).add_(vector, alpha=damping)
