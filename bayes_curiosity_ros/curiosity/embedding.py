@@ -21,7 +21,7 @@ from bayes_curiosity_ros.curiosity.regression import (
     posterior_precision,
     whiten,
 )
-from bayes_curiosity_ros.errors import ConfigError, InputError
+from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
 from bayes_curiosity_ros.files import load_state, save_state
 
 
@@ -200,7 +200,7 @@ class EmbeddingTrainer:
 
     def _features(self, index: np.ndarray) -> Tensor:
         images = None if self._images is None else self._images[index]
-        return self.encoder(self._vectors[index], images).to(torch.float64)  # type: ignore[no-any-return]
+        return self.encoder(self._vectors[index], images).to(torch.float64)
 
 
 def train_embedding(
@@ -221,7 +221,7 @@ def train_embedding(
         initial=trainer.epoch,
         desc="embedding",
         unit="epoch",
-        disable=not progress,
+        disable=None if progress else True,  # None: only where there is a terminal
         leave=False,
     ) as bar:
         while not trainer.finished:
@@ -235,11 +235,11 @@ def train_embedding(
 
 def _standardised(targets: np.ndarray, count: int) -> Tensor:
     if targets.ndim != 2 or len(targets) != count:
-        raise InputError(f"targets have shape {targets.shape}; expected ({count}, size)")
+        raise LengthError(f"targets have shape {targets.shape}; expected ({count}, size)")
     if count < MIN_DEMONSTRATIONS:
         raise InputError(f"{count} demonstrations; at least {MIN_DEMONSTRATIONS} are needed")
     if not np.isfinite(targets).all():
-        raise InputError("targets hold a value that is not finite")
+        raise NotFiniteError("targets hold a value that is not finite")
     deviation = targets.std(axis=0)
     scaled = (targets - targets.mean(axis=0)) / np.where(deviation > 1e-9, deviation, 1.0)
     return torch.from_numpy(np.ascontiguousarray(scaled, dtype=np.float64))

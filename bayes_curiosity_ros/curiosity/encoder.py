@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.errors import ConfigError, InputError
+from bayes_curiosity_ros.errors import ConfigError, ImageError, LengthError, NotFiniteError
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Encoder(nn.Module):
         inputs = config.vector_size + (IMAGE_TRUNK_SIZE if self.trunk is not None else 0)
         widths = (inputs, *config.hidden_sizes, config.latent_size)
         layers: list[nn.Module] = []
-        for fan_in, fan_out in zip(widths[:-1], widths[1:], strict=True):
+        for fan_in, fan_out in itertools.pairwise(widths):
             layers += [nn.Linear(fan_in, fan_out), nn.Tanh()]
         self.mlp = nn.Sequential(*layers)
         self.register_buffer("offset", torch.zeros(config.vector_size))
@@ -127,21 +128,21 @@ class Encoder(nn.Module):
         vectors = self._checked_vectors(observations.vectors)
         if self.config.image_shape is None:
             if observations.images is not None:
-                raise InputError("images were given, but this encoder has image_shape = None")
+                raise ImageError("images were given, but this encoder has image_shape = None")
             return vectors, None
         if observations.images is None:
-            raise InputError(f"images are missing; this encoder needs {self.config.image_shape}")
+            raise ImageError(f"images are missing; this encoder needs {self.config.image_shape}")
         return vectors, self._checked_images(observations.images)
 
     def features(self, observations: Observations) -> Tensor:
         """Features without gradient: (N, feature_size) float32."""
         vectors, images = self.tensors(observations)
         with torch.inference_mode():
-            return self(vectors, images)  # type: ignore[no-any-return]
+            return self(vectors, images)
 
     def _checked_vectors(self, vectors: np.ndarray) -> Tensor:
         if vectors.shape[1] != self.config.vector_size:
-            raise InputError(
+            raise LengthError(
                 f"vectors have {vectors.shape[1]} numbers; this encoder takes "
                 f"{self.config.vector_size}"
             )
@@ -150,7 +151,7 @@ class Encoder(nn.Module):
         low, high = tensor.aminmax() if len(tensor) else (0.0, 0.0)
         if not (low >= -MAX_ABS_VALUE and high <= MAX_ABS_VALUE):  # so written that NaN fails
             row, column = np.argwhere(~(np.abs(vectors) <= MAX_ABS_VALUE))[0]
-            raise InputError(
+            raise NotFiniteError(
                 f"vectors[{row}][{column}] = {vectors[row, column]}; values must be finite and "
                 f"within ±{MAX_ABS_VALUE:g}"
             )
@@ -158,17 +159,19 @@ class Encoder(nn.Module):
 
     def _checked_images(self, images: np.ndarray) -> Tensor:
         if images.shape[1:] != self.config.image_shape:
-            raise InputError(
+            raise ImageError(
                 f"images have shape {images.shape[1:]}; this encoder takes channels-first "
                 f"{self.config.image_shape}"
             )
         if images.dtype == np.uint8:
             return torch.from_numpy(np.ascontiguousarray(images))
         if not np.issubdtype(images.dtype, np.floating):
-            raise InputError(f"images are {images.dtype}; use uint8 or floats")
+            raise ImageError(f"images are {images.dtype}; use uint8 or floats")
         tensor = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32))
         if not torch.isfinite(tensor.sum()):  # one pass; a finite image's sum is finite
-            raise InputError("images hold a value that is not finite; depth without a return is 0")
+            raise NotFiniteError(
+                "images hold a value that is not finite; depth without a return is 0"
+            )
         return tensor
 
     def _unit_range(self, images: Tensor) -> Tensor:

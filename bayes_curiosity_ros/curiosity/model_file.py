@@ -36,15 +36,33 @@ def model_id(curiosity: Curiosity) -> str:
     return digest.hexdigest()[:12]
 
 
-def save_model(path: Path, curiosity: Curiosity) -> None:
-    """Write encoder, posterior and configuration; the file is whole or absent."""
+@dataclasses.dataclass(frozen=True)
+class SavedModel:
+    """What a model file holds.
+
+    Attributes:
+        curiosity: encoder, posterior and configuration.
+        trained: whether the encoder was trained, or is random.
+        episodes: ids of the episodes in the posterior, so that none is counted twice.
+    """
+
+    curiosity: Curiosity
+    trained: bool = True
+    episodes: frozenset[int] = frozenset()
+
+
+def save_model(path: Path, model: SavedModel) -> None:
+    """Write encoder, posterior, configuration; the file is whole or absent."""
+    curiosity = model.curiosity
     state = curiosity.state_dict()
     tensors = {f"encoder.{name}": tensor for name, tensor in state["encoder"].items()}
-    tensors["regression.precision"] = state["regression"]["precision"]
+    tensors["regression.factor"] = state["regression"]["factor"]
+    tensors["episodes"] = torch.tensor(sorted(model.episodes), dtype=torch.uint64)
     metadata = {
         "format": FORMAT,
         "package_version": __version__,
         "model_id": model_id(curiosity),
+        "trained": json.dumps(model.trained),
         "count": str(state["regression"]["count"]),
         "encoder": json.dumps(dataclasses.asdict(curiosity.encoder.config)),
         "curiosity": json.dumps(dataclasses.asdict(curiosity.config)),
@@ -53,7 +71,7 @@ def save_model(path: Path, curiosity: Curiosity) -> None:
     write_atomically(path, to_safetensors(contiguous, metadata))
 
 
-def load_model(path: Path) -> Curiosity:
+def load_model(path: Path) -> SavedModel:
     """Read what `save_model` wrote; anything else raises ModelFileError and says what it is."""
     metadata, tensors = _read(path)
     if metadata.get("format") != FORMAT:
@@ -80,7 +98,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
         raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
 
 
-def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Curiosity:
+def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> SavedModel:
     settings: dict[str, Any] = json.loads(metadata["curiosity"])
     regression = RegressionConfig(**settings.pop("regression"))
     curiosity = Curiosity(
@@ -94,11 +112,13 @@ def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Curi
     }
     size = curiosity.encoder.feature_size
     posterior = {
-        "precision": tensors["regression.precision"],
+        "factor": tensors["regression.factor"],
         "moment": torch.zeros(size, 0, dtype=torch.float64),
         "count": int(metadata["count"]),
     }
     curiosity.load_state_dict({"encoder": weights, "regression": posterior})
     if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
         raise ValueError("an encoder weight is not finite")
-    return curiosity
+    return SavedModel(
+        curiosity, bool(json.loads(metadata["trained"])), frozenset(tensors["episodes"].tolist())
+    )
