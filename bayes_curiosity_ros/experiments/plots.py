@@ -13,6 +13,7 @@ from bayes_curiosity_ros.experiments.settings import ALGORITHMS, BONUSES
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 COLORS = {"curiosity": "tab:blue", "vime": "tab:orange", "rnd": "tab:green", "none": "tab:gray"}
 
@@ -41,7 +42,7 @@ def plot_curves(cells: Mapping[tuple[str, str, str], Cell], folder: Path) -> lis
     return paths
 
 
-def _draw(axes: plt.Axes, cell: Cell, bonus: str) -> None:
+def _draw(axes: Axes, cell: Cell, bonus: str) -> None:
     lower, median, upper = np.percentile(cell.returns, [25, 50, 75], axis=0)
     axes.plot(cell.timesteps, median, color=COLORS[bonus], label=bonus)
     axes.fill_between(cell.timesteps, lower, upper, color=COLORS[bonus], alpha=0.15, linewidth=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
@@ -19,7 +19,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 def run_locally(
     jobs: Sequence[Job], settings: TableSettings, workers: int
-) -> Iterator[tuple[Job, list[Row]]]:
+) -> Generator[tuple[Job, list[Row]], None, None]:
     """Each job and its rows, as it finishes. Leaving the iterator early ends the workers."""
     os.environ.update(ONE_THREAD)
     context = multiprocessing.get_context("spawn")
@@ -37,7 +37,7 @@ def run_locally(
 
 def run_on_ray(
     jobs: Sequence[Job], settings: TableSettings, address: str
-) -> Iterator[tuple[Job, list[Row]]]:
+) -> Generator[tuple[Job, list[Row]], None, None]:
     """The same on Ray.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -138,7 +138,7 @@ def run_missing(
 
 def _results(
     jobs: list[Job], settings: TableSettings, arguments: argparse.Namespace
-) -> Iterator[tuple[Job, list[Row]]]:
+) -> Generator[tuple[Job, list[Row]], None, None]:
     if arguments.cluster is not None:
         return run_on_ray(jobs, settings, arguments.cluster)
     return run_locally(jobs, settings, arguments.workers)

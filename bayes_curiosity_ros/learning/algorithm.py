@@ -47,7 +47,7 @@ class Sampling:
 
     def __init__(self, policy: GaussianPolicy) -> None:
         self.policy = policy
-        self.noise = np.zeros((0, 0, 0), dtype=np.float32)
+        self.noise: np.ndarray = np.zeros((0, 0, 0), dtype=np.float32)
 
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
         size = self.policy.mean_network.sizes[-1]

@@ -115,7 +115,7 @@ class ValueNetwork:
     def _fit(self, inputs: torch.Tensor, targets: torch.Tensor) -> None:
         for _ in range(self.epochs):
             order = torch.from_numpy(self.rng.permutation(len(inputs)))
-            for rows in order.split(self.minibatch):
+            for rows in torch.split(order, self.minibatch):
                 linearization = self.network.linearize(inputs[rows])
                 error = linearization.output - targets[rows]
                 self.adam.descend(linearization.vjp(error / len(rows)))

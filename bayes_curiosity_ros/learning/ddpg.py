@@ -33,11 +33,12 @@ class DdpgConfig:
         replay_capacity: transitions kept.
         noise_std: stationary deviation of the exploration noise, actions being in [-1, 1].
         noise_correlation: of the noise from step to step; 0 is white, near 1 Ornstein–Uhlenbeck.
-        warmup_steps: environment steps taken at random before the actor is trusted.
+        warmup_steps: environment steps taken at random before anything is learned. A bonus at
+            its prior is the same for all states, but so large that unlearning it takes long.
         reward_scale: factor on rewards inside the critic.
-        bonus_refresh: iterations between looks at the whole memory with today's bonus; new
-            transitions are priced at once. The bonus is a property of what is known *now*: a
-            first visit's reward, kept for ever, would be paid for ever.
+        bonus_refresh: growth of the memory after which all of it is priced again by today's
+            bonus; new transitions are priced at once. The bonus is a property of what is known
+            *now*: a first visit's reward, kept for ever, would be paid for ever.
         hidden: widths of the hidden layers.
     """
 
@@ -52,7 +53,7 @@ class DdpgConfig:
     noise_correlation: float = 0.0
     warmup_steps: int = 1000
     reward_scale: float = 0.1
-    bonus_refresh: int = 5
+    bonus_refresh: float = 0.1
     hidden: tuple[int, ...] = (64, 64)
 
     def __post_init__(self) -> None:
@@ -62,11 +63,10 @@ class DdpgConfig:
             )
         if min(self.actor_rate, self.critic_rate, self.reward_scale) <= 0:
             raise ConfigError("actor_rate, critic_rate and reward_scale must be > 0")
-        counts = (self.minibatch, self.replay_capacity, self.bonus_refresh)
-        if min(counts) < 1 or self.updates_per_step <= 0:
-            raise ConfigError(
-                "minibatch, replay_capacity, bonus_refresh and updates_per_step must be > 0"
-            )
+        if min(self.minibatch, self.replay_capacity) < 1 or self.updates_per_step <= 0:
+            raise ConfigError("minibatch, replay_capacity and updates_per_step must be > 0")
+        if self.bonus_refresh < 0:
+            raise ConfigError(f"bonus_refresh = {self.bonus_refresh} must be ≥ 0")
         if self.noise_std < 0 or not 0 <= self.noise_correlation < 1:
             raise ConfigError(
                 f"noise_std = {self.noise_std} must be ≥ 0, "
@@ -107,7 +107,7 @@ class NoisyActor:
         self.std = std
         self.correlation = correlation
         self.warmup = warmup
-        self.noise = np.zeros((0, 0, 0))
+        self.noise: np.ndarray = np.zeros((0, 0, 0))
 
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
         noise = rng.standard_normal((horizon, count, self.actor.network.sizes[-1]))
@@ -172,7 +172,7 @@ class Ddpg:
         self.actor_adam = Adam(self.actor.network.parameters, config.actor_rate)
         self.critic_adam = Adam(self.critic.parameters, config.critic_rate)
         self.replay = Replay(config.replay_capacity, size, action_size)
-        self.iterations = 0
+        self.priced = 0
 
     def explore(self) -> Behaviour:
         warmup = self.replay.added < self.config.warmup_steps
@@ -184,9 +184,10 @@ class Ddpg:
     def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
         """Remember the episodes, price them, and learn from minibatches."""
         new = self.replay.add(episodes)
-        self.iterations += 1
-        refresh = self.iterations % self.config.bonus_refresh == 0
-        self.replay.price(bonus, np.arange(len(self.replay)) if refresh else new)
+        self._price(bonus, new)
+        intrinsic = {"intrinsic": float(self.replay.intrinsic[new].mean())}
+        if self.replay.added <= self.config.warmup_steps:
+            return intrinsic
         updates = max(1, round(episodes.steps * self.config.updates_per_step))
         rows = self.rng.integers(len(self.replay), size=(updates, self.config.minibatch))
         with torch.inference_mode():
@@ -194,10 +195,14 @@ class Ddpg:
                 error = self._improve_critic(minibatch)
                 self._improve_actor(minibatch.inputs)
                 self._move_targets()
-        return {
-            "intrinsic": float(self.replay.intrinsic[new].mean()),
-            "td_error": float(error.abs().mean()),
-        }
+        return {**intrinsic, "td_error": float(error.abs().mean())}
+
+    def _price(self, bonus: Bonus, new: np.ndarray) -> None:
+        """The new rows, or all of them once the memory has grown enough."""
+        if self.replay.added >= (1 + self.config.bonus_refresh) * self.priced:
+            self.priced = self.replay.added
+            new = np.arange(len(self.replay))
+        self.replay.price(bonus, new)
 
     def _minibatches(self, rows: np.ndarray) -> Iterator[Minibatch]:
         """Gather all updates' data at once: one copy instead of five per update."""
@@ -245,7 +250,7 @@ class Ddpg:
             "actor_adam": self.actor_adam.state_dict(),
             "critic_adam": self.critic_adam.state_dict(),
             "replay": self.replay.state_dict(),
-            "iterations": self.iterations,
+            "priced": self.priced,
             "rng": self.rng.bit_generator.state,
         }
 
@@ -257,5 +262,5 @@ class Ddpg:
         self.actor_adam.load_state_dict(state["actor_adam"])
         self.critic_adam.load_state_dict(state["critic_adam"])
         self.replay.load_state_dict(state["replay"])
-        self.iterations = int(state["iterations"])
+        self.priced = int(state["priced"])
         self.rng.bit_generator.state = state["rng"]

@@ -33,7 +33,8 @@ def imitate(
     targets = torch.from_numpy(actions.astype(np.float32))
     adam = Adam(policy.parameters, learning_rate)
     for _ in range(epochs):
-        for rows in torch.from_numpy(rng.permutation(len(inputs))).split(minibatch):
+        order = torch.from_numpy(rng.permutation(len(inputs)))
+        for rows in torch.split(order, minibatch):
             # The score weighted by one is the gradient of the log-likelihood.
             linearized = policy.linearize(inputs[rows])
             gradient = surrogate_gradient(linearized, targets[rows], torch.ones(len(rows)))

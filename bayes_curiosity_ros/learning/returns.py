@@ -8,7 +8,7 @@ import numpy as np
 def discounted_sums(values: np.ndarray, discount: float) -> np.ndarray:
     """Σ_k discount^k values[:, t + k], for every t: (E, H). Padding must be zero."""
     sums = np.zeros_like(values)
-    running = np.zeros(len(values))
+    running: np.ndarray = np.zeros(len(values))
     for step in reversed(range(values.shape[1])):
         running = values[:, step] + discount * running
         sums[:, step] = running
