@@ -1,0 +1,1 @@
+"""Sparse classic control: the four tasks of the paper's Table I."""

@@ -1,0 +1,74 @@
+"""Many copies of a task side by side: the state that a pure `Task` leaves to its caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayes_curiosity_ros.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of N copies gave.
+
+    Attributes:
+        observations: (N, D), the observations reached.
+        rewards: (N,), extrinsic.
+        terminated: (N,) bool, ended for good: no value to bootstrap.
+        truncated: (N,) bool, ended by the clock.
+        succeeded: (N,) bool, whether the episode, had it ended now, would be a success.
+    """
+
+    observations: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    succeeded: np.ndarray
+
+
+class Simulation:
+    """`count` copies of a task; each may be restarted on its own."""
+
+    def __init__(self, task: Task, count: int, rng: np.random.Generator) -> None:
+        self.task = task
+        self.rng = rng
+        self.states = task.initial_states(count, rng)
+        self.elapsed = np.zeros(count, dtype=np.int64)
+        self.streak = np.zeros(count, dtype=np.int64)
+
+    def observe(self) -> np.ndarray:
+        """The observations now: (N, D)."""
+        return self.task.observe(self.states)
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Advance every copy; the caller restarts those that ended."""
+        task = self.task
+        self.states = states = task.advance(self.states, np.clip(actions, -1.0, 1.0))
+        self.elapsed += 1
+        self.streak = np.where(task.successful(states), self.streak + 1, 0)
+        terminated = task.terminal(states)
+        return Step(
+            task.observe(states),
+            task.reward(states),
+            terminated,
+            (self.elapsed >= task.horizon) & ~terminated,
+            self.streak >= task.success_steps,
+        )
+
+    def restart(self, which: np.ndarray) -> None:
+        """Begin new episodes in the copies marked in `which` (N,) bool."""
+        self.states[which] = self.task.initial_states(int(which.sum()), self.rng)
+        self.elapsed[which] = 0
+        self.streak[which] = 0
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Everything but the random generator, which its owner saves."""
+        return {"states": self.states, "elapsed": self.elapsed, "streak": self.streak}
+
+    def load_state_dict(self, state: dict[str, np.ndarray]) -> None:
+        """Restore what `state_dict` gave."""
+        self.states = np.array(state["states"], dtype=np.float64)
+        self.elapsed = np.array(state["elapsed"], dtype=np.int64)
+        self.streak = np.array(state["streak"], dtype=np.int64)
