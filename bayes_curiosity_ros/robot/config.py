@@ -182,12 +182,32 @@ class CameraConfig:
 
 
 @dataclass(frozen=True)
+class LightConfig:
+    """A distant lamp; a surface facing it shows its colour times ambient + diffuse.
+
+    Attributes:
+        direction: the way the light travels.
+    """
+
+    direction: Point = (-0.25, 0.35, -0.9)
+    ambient: float = 0.45
+    diffuse: float = 0.6
+
+    def __post_init__(self) -> None:
+        require_finite(self, "direction")
+        require_nonnegative(self, "ambient", "diffuse")
+        if np.linalg.norm(self.direction) < 1e-6:
+            raise ConfigError(f"light.direction = {self.direction} has no length")
+
+
+@dataclass(frozen=True)
 class WorldConfig:
     """Arm on a table, a cylinder, a camera, and the clock.
 
     Attributes:
         physics_step_s: one MuJoCo step.
         control_step_s: time between two commands; a multiple of the physics step.
+        arm_brightness: factor on the colours of the URDF.
     """
 
     physics_step_s: float = 0.005
@@ -195,9 +215,11 @@ class WorldConfig:
     table: TableConfig = field(default_factory=TableConfig)
     object: ObjectConfig = field(default_factory=ObjectConfig)
     camera: CameraConfig = field(default_factory=CameraConfig)
+    light: LightConfig = field(default_factory=LightConfig)
+    arm_brightness: float = 1.0
 
     def __post_init__(self) -> None:
-        require_positive(self, "physics_step_s", "control_step_s")
+        require_positive(self, "physics_step_s", "control_step_s", "arm_brightness")
         ratio = self.control_step_s / self.physics_step_s
         if abs(ratio - round(ratio)) > 1e-6 or round(ratio) < 1:
             raise ConfigError(

@@ -1,6 +1,6 @@
 """The simulated cell: the arm of a URDF on a table, a cylinder, and a fixed camera.
 
-Geoms fall into two groups: what the camera sees, and what can touch.
+Geoms fall into groups: what the camera sees, still or moving, and what only touches.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.config import CameraConfig, RobotConfig
 from bayes_curiosity_ros.robot.description import Description, Joint
 
-SEEN_GROUP = 2
+STILL_GROUP = 1
+MOVING_GROUP = 2
 TOUCHED_GROUP = 3
+SEEN = np.array([0, 1, 1, 0, 0, 0], dtype=np.uint8)
 TABLE, OBJECT, CAMERA = "table", "object", "camera"
 CONTACT_CLASSES = ("self", "scene", "object")
 FLOOR_HEIGHT_M = -0.72
@@ -92,7 +94,7 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
 
     spec = _load(description)
     _set_options(spec, config)
-    _sort_geoms(spec, description, clearance_m)
+    _sort_geoms(spec, description, clearance_m, config.world.arm_brightness)
     _add_joint_servos(spec, config, joints)
     _add_gripper_servos(spec, config, fingers)
     _add_excludes(spec, description)
@@ -126,21 +128,24 @@ def _set_options(spec: mujoco.MjSpec, config: RobotConfig) -> None:
     spec.visual.global_.offwidth = 1280
     spec.visual.global_.offheight = 960
     spec.visual.map.znear = 0.01
-    spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
-    spec.visual.headlight.diffuse = [0.35, 0.35, 0.35]
-    spec.visual.headlight.specular = [0.1, 0.1, 0.1]
+    light = config.world.light
+    spec.visual.headlight.ambient = [light.ambient] * 3
+    spec.visual.headlight.diffuse = [0.0, 0.0, 0.0]
+    spec.visual.headlight.specular = [0.0, 0.0, 0.0]
     spec.stat.extent = 1.5
     spec.stat.center = [0.35, 0.0, 0.2]
     spec.worldbody.add_light(
         name="lamp",
         type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
         pos=[0.5, -0.5, 2.0],
-        dir=[-0.2, 0.35, -0.9],
-        diffuse=[0.55, 0.55, 0.55],
+        dir=light.direction,
+        diffuse=[light.diffuse] * 3,
     )
 
 
-def _sort_geoms(spec: mujoco.MjSpec, description: Description, clearance_m: float) -> None:
+def _sort_geoms(
+    spec: mujoco.MjSpec, description: Description, clearance_m: float, brightness: float
+) -> None:
     mounted = {description.root} | {
         body.name for body in spec.body(description.root).bodies if not body.joints
     }
@@ -150,7 +155,8 @@ def _sort_geoms(spec: mujoco.MjSpec, description: Description, clearance_m: floa
         counts[link] = counts.get(link, 0) + 1
         geom.name = f"{link}/{counts[link]}"
         if geom.contype == 0:
-            geom.group = SEEN_GROUP
+            geom.group = STILL_GROUP if link in mounted else MOVING_GROUP
+            geom.rgba[:3] = np.clip(geom.rgba[:3] * brightness, 0.0, 1.0)
             continue
         geom.group = TOUCHED_GROUP
         geom.margin = clearance_m
@@ -227,7 +233,7 @@ def _add_table(spec: mujoco.MjSpec, config: RobotConfig) -> None:
         size=[*half, table.thickness_m / 2],
         pos=[0.0, 0.0, -table.thickness_m / 2],
         rgba=[*table.color, 1.0],
-        group=SEEN_GROUP,
+        group=STILL_GROUP,
         contype=0,
         conaffinity=0,
     )
@@ -237,7 +243,7 @@ def _add_table(spec: mujoco.MjSpec, config: RobotConfig) -> None:
         size=[4.0, 4.0, 0.1],
         pos=[0.0, 0.0, FLOOR_HEIGHT_M],
         rgba=[0.36, 0.40, 0.44, 1.0],
-        group=SEEN_GROUP,
+        group=STILL_GROUP,
         contype=0,
         conaffinity=0,
     )
@@ -259,7 +265,7 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
         friction=[cylinder.friction, 0.01, 0.0001],
         condim=4,
         priority=1,
-        group=SEEN_GROUP,
+        group=MOVING_GROUP,
         margin=clearance_m,
         contype=bits,
         conaffinity=bits,
