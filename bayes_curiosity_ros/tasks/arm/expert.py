@@ -43,6 +43,7 @@ class GraspPlan:
         funnel: height allowed per metre of offset beyond that: the hand comes down a funnel.
         closing_m: height above the grasp at which the fingers start to close.
         slow_m: descent per control step while they do.
+        lift_m: ascent per control step with the cylinder in the hand.
         lifted_m: the cylinder counts as in the hand when it is this much above the table.
     """
 
@@ -51,8 +52,9 @@ class GraspPlan:
     hover_m: float = 0.10
     centered_m: float = 0.004
     funnel: float = 4.0
-    closing_m: float = 0.04
-    slow_m: float = 0.006
+    closing_m: float = 0.05
+    slow_m: float = 0.005
+    lift_m: float = 0.012
     lifted_m: float = 0.004
 
     def __post_init__(self) -> None:
@@ -87,7 +89,7 @@ class GraspExpert:
         height = float(hand[2] - grasp_z)
         lifted = cylinder[2] - self._half_height > plan.lifted_m
         if lifted or (height < plan.slow_m and offset < 5 * plan.centered_m):
-            return np.array([*hand[:2], hand[2] + plan.hover_m]), 1.0
+            return np.array([*hand[:2], hand[2] + plan.lift_m]), 1.0
         wanted = min(plan.hover_m, plan.funnel * max(0.0, offset - plan.centered_m))
         if height < plan.closing_m:
             wanted = max(wanted, height - plan.slow_m)
