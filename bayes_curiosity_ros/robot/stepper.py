@@ -83,7 +83,7 @@ class Stepper:
         _check_finite("joint delta", deltas)
         _check_finite("gripper command", grips)
         layout, rows = self.layout, rows.copy()
-        before = rows[:, layout.target]
+        before = self._leash(rows[:, layout.target], layout.joints(rows))
         after = limit_targets(before, before + deltas, self._max_delta, self._lower, self._upper)
         grip_before = rows[:, layout.grip]
         grip_after = self._limit_grip(grip_before, grips)
@@ -109,6 +109,11 @@ class Stepper:
         grip = grip_before[:, None] + self._ramp * (grip_after - grip_before)[:, None]
         fingers = np.repeat(grip[:, :, None], len(self.world.fingers), axis=2)
         return np.concatenate([joints, fingers], axis=2)
+
+    def _leash(self, targets: np.ndarray, measured: np.ndarray) -> np.ndarray:
+        """Targets no further than half a step from the joints: a blocked arm does not wind up."""
+        lead = self._max_delta / 2
+        return np.clip(targets, measured - lead, measured + lead)
 
     def _limit_grip(self, before: np.ndarray, grips: np.ndarray) -> np.ndarray:
         gripper = self.world.config.arm.gripper

@@ -263,6 +263,9 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
         mass=cylinder.mass_kg,
         rgba=[*cylinder.color, 1.0],
         friction=[cylinder.friction, 0.01, 0.0001],
+        # Stiff enough that fingers do not press a light cylinder into the table.
+        solref=[2.0 * config.world.physics_step_s, 1.0],
+        solimp=[0.97, 0.995, 0.001, 0.5, 2.0],
         condim=4,
         priority=1,
         group=MOVING_GROUP,

@@ -33,16 +33,22 @@ class ReachExpert:
 
 @dataclass(frozen=True)
 class GraspPlan:
-    """Distances of a grasp from above, in [m], measured from the end effector's frame.
+    """Distances of a grasp from above, in [m]; heights are the hand's, above the grasp.
 
     Attributes:
         palm_m: from the end effector back to the palm.
         gap_m: between palm and cylinder when it is held.
-        hover_m: height above the grasp from which the hand comes down.
+        hover_m: height from which the hand comes down.
         centered_m: sideways offset within which the hand may be all the way down.
         funnel: height allowed per metre of offset beyond that: the hand comes down a funnel.
-        closing_m: height above the grasp at which the fingers start to close.
+        closing_m: height at which the fingers start to close.
+        nearly_closed: how far they close on the way down, 1 being all the way: just not
+            touching, or the hand would press the cylinder into the table.
+        grip_m: height below which they close all the way, while the hand rises slowly. It
+            should take as many steps to leave as the fingers need to close.
+        fast_m: descent per control step before the fingers close.
         slow_m: descent per control step while they do.
+        rise_m: ascent per control step while they grip.
         lift_m: ascent per control step with the cylinder in the hand.
         lifted_m: the cylinder counts as in the hand when it is this much above the table.
     """
@@ -52,8 +58,12 @@ class GraspPlan:
     hover_m: float = 0.10
     centered_m: float = 0.004
     funnel: float = 4.0
-    closing_m: float = 0.05
-    slow_m: float = 0.005
+    closing_m: float = 0.055
+    nearly_closed: float = 0.65
+    grip_m: float = 0.014
+    fast_m: float = 0.025
+    slow_m: float = 0.006
+    rise_m: float = 0.003
     lift_m: float = 0.012
     lifted_m: float = 0.004
 
@@ -87,12 +97,18 @@ class GraspExpert:
         grasp_z = cylinder[2] + self._half_height + plan.gap_m - plan.palm_m
         offset = float(np.linalg.norm(hand[:2] - cylinder[:2]))
         height = float(hand[2] - grasp_z)
-        lifted = cylinder[2] - self._half_height > plan.lifted_m
-        if lifted or (height < plan.slow_m and offset < 5 * plan.centered_m):
+        if cylinder[2] - self._half_height > plan.lifted_m:
             return np.array([*hand[:2], hand[2] + plan.lift_m]), 1.0
-        wanted = min(plan.hover_m, plan.funnel * max(0.0, offset - plan.centered_m))
-        if height < plan.closing_m:
-            wanted = max(wanted, height - plan.slow_m)
-        closing = 1.0 - np.clip(height / plan.closing_m, 0.0, 1.0)
-        grip = -1.0 if offset > 5 * plan.centered_m else 2.0 * closing - 1.0
-        return np.array([*cylinder[:2], grasp_z + wanted]), float(grip)
+        centered = offset < 5 * plan.centered_m
+        if centered and height < plan.grip_m:
+            return np.array([*cylinder[:2], hand[2] + plan.rise_m]), 1.0
+        allowed = min(plan.hover_m, plan.funnel * max(0.0, offset - plan.centered_m))
+        target = np.array([*cylinder[:2], grasp_z + max(allowed, self._descend(height))])
+        closing = plan.nearly_closed * max(0.0, 1.0 - height / plan.closing_m)
+        return target, 2.0 * closing * centered - 1.0
+
+    def _descend(self, height: float) -> float:
+        """The next height on the way down; the last step goes all the way."""
+        plan = self.plan
+        below = height - (plan.slow_m if height < plan.closing_m else plan.fast_m)
+        return below if below > plan.grip_m else 0.0
