@@ -17,6 +17,30 @@ class InputError(BayesCuriosityError):
     """Data handed in has the wrong shape, type or values."""
 
 
+class LengthError(InputError):
+    """Arrays do not fit the expected sizes, or each other."""
+
+
+class NotFiniteError(InputError):
+    """A value is NaN, infinite or beyond the stated range."""
+
+
+class ImageError(InputError):
+    """Images are missing, unwanted, or of another size or type."""
+
+
+class EmptyBatchError(InputError):
+    """A batch of no observations."""
+
+
+class BatchTooLargeError(InputError):
+    """More observations at once than the stated limit."""
+
+
+class AlreadyUpdatedError(InputError):
+    """An episode was offered twice."""
+
+
 class ModelFileError(BayesCuriosityError):
     """A model or checkpoint file is missing, damaged or of another kind."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_curiosity_ros.errors import InputError
+from bayes_curiosity_ros.errors import LengthError
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Observations:
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2:
-            raise InputError(
+            raise LengthError(
                 f"vectors has shape {self.vectors.shape}; expected (count, size). "
                 "For a single observation use vectors[None]"
             )
         if self.images is not None and len(self.images) != len(self.vectors):
-            raise InputError(f"{len(self.images)} images for {len(self.vectors)} vectors")
+            raise LengthError(f"{len(self.images)} images for {len(self.vectors)} vectors")
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -66,7 +66,7 @@ class Transitions:
     def __post_init__(self) -> None:
         lengths = (len(self.observations), len(self.actions), len(self.next_observations))
         if len(set(lengths)) != 1:
-            raise InputError(
+            raise LengthError(
                 f"observations, actions and next observations differ in length: {lengths}"
             )
 

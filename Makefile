@@ -1,0 +1,29 @@
+# Two commands do everything: `make run` and `make test`. Each sets up `.venv` by itself.
+PYTHON ?= python3
+VENV_PYTHON := .venv/bin/python
+export AMENT_PREFIX_PATH := $(CURDIR)/.venv$(if $(AMENT_PREFIX_PATH),:$(AMENT_PREFIX_PATH))
+# ROS traffic stays on this machine unless you say otherwise.
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+
+.PHONY: help run test setup bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
+
+run: setup  ## the paper's first figure: curiosity before and after an episode, as a PNG
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
+
+test: setup  ## lint, types, and all tests
+	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) -m ruff format --check .
+	@$(VENV_PYTHON) -m mypy
+	@$(VENV_PYTHON) -m pytest $(PYTEST_ARGS)
+
+setup:  ## `.venv` with dependencies and the interface package
+	@$(PYTHON) tools/setup_env.py
+
+bench: setup  ## every benchmark; one JSON line per figure
+	@$(VENV_PYTHON) -m benchmarks
+
+clean:  ## remove `.venv` and whatever was built
+	rm -rf .venv .venv-peers-* build install log

@@ -1,0 +1,115 @@
+"""Bayesian curiosity: the log of the regression's predictive variance as a reward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
+
+FORMS = ("nonnegative", "paper")
+CHUNK_ROWS = 4096  # bounds the memory of a large batch
+
+
+@dataclass(frozen=True)
+class CuriosityConfig:
+    """How variance becomes reward.
+
+    Attributes:
+        weight: η, the factor of the curiosity in the reward.
+        form: "nonnegative" rewards c + log β ≥ 0. "paper" rewards c = log σ² itself, which in
+            explored space is a *cost* of log β per step and so pays for ending an episode
+            early, by a collision for instance.
+        forgetting: λ; each episode multiplies what earlier ones contributed by it. 1: never.
+        regression: prior and noise.
+    """
+
+    weight: float = 1.0
+    form: str = "nonnegative"
+    forgetting: float = 1.0
+    regression: RegressionConfig = field(default_factory=RegressionConfig)
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.weight):
+            raise ConfigError(f"weight = {self.weight}; it must be finite")
+        if self.form not in FORMS:
+            raise unknown_name("form", self.form, FORMS)
+        if not 0.0 < self.forgetting <= 1.0:
+            raise ConfigError(f"forgetting = {self.forgetting}; it must be in (0, 1]")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What is known of N observations.
+
+    Attributes:
+        variance: σ², equation (3).
+        curiosity: c = log σ², equation (4).
+        reward: η c, or η (c + log β) in the non-negative form.
+    """
+
+    variance: np.ndarray
+    curiosity: np.ndarray
+    reward: np.ndarray
+
+
+class Curiosity:
+    """The paper's bonus: a frozen encoder, and a regression that learns where one has been."""
+
+    def __init__(self, encoder: Encoder, config: CuriosityConfig | None = None) -> None:
+        """Start at the prior, with the encoder frozen."""
+        self.config = config or CuriosityConfig()
+        self.encoder = encoder.requires_grad_(False)
+        self.regression = BayesianLinearRegression(encoder.feature_size, self.config.regression)
+
+    def score(self, observations: Observations) -> Scores:
+        """Variance, curiosity and reward of each observation; changes nothing."""
+        chunks = [
+            self.regression.quadratic(self.encoder.features(observations[i : i + CHUNK_ROWS]))
+            for i in range(0, len(observations), CHUNK_ROWS)
+        ]
+        quadratic = (torch.cat(chunks) if len(chunks) > 1 else chunks[0]).numpy()
+        return self._scores(quadratic)
+
+    def evaluate(self, transitions: Transitions) -> np.ndarray:
+        """The reward of the observations *reached*: (N,) float64."""
+        return self.score(transitions.next_observations).reward
+
+    def update(self, episodes: Sequence[Transitions]) -> None:
+        """Take in every observation of each episode, the first and the last included."""
+        for episode in episodes:
+            self.observe(episode.visited())
+
+    def observe(self, observations: Observations) -> None:
+        """Take in one episode's observations."""
+        self.regression.update(
+            self.encoder.features(observations), forgetting=self.config.forgetting
+        )
+
+    def reset(self) -> None:
+        """Back to the prior; the encoder stays."""
+        self.regression.reset()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Encoder and posterior."""
+        return {"encoder": self.encoder.state_dict(), "regression": self.regression.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` gave."""
+        self.encoder.load_state_dict(state["encoder"])
+        self.regression.load_state_dict(state["regression"])
+
+    def _scores(self, quadratic: np.ndarray) -> Scores:
+        beta = self.config.regression.noise_precision
+        above_floor = np.log1p(beta * quadratic)
+        curiosity = above_floor - math.log(beta)
+        shaped = above_floor if self.config.form == "nonnegative" else curiosity
+        return Scores(quadratic + 1.0 / beta, curiosity, self.config.weight * shaped)

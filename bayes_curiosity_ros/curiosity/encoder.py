@@ -1,0 +1,218 @@
+"""φ: from an observation to the features that the regression sees."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.errors import ConfigError, ImageError, LengthError, NotFiniteError
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Shape of the encoder.
+
+    Attributes:
+        vector_size: numbers per observation vector.
+        image_shape: (channels, height, width) of images, or None for vectors alone.
+        hidden_sizes: widths of the MLP's hidden layers.
+        latent_size: width of the latent space, M.
+        fourier_features: if > 0, so many random Fourier features of the latent space take its
+            place, and the variance behaves like a Gaussian process's.
+        fourier_length_scale: distance in latent space over which that process varies.
+        max_depth_m: depth in [m] at and beyond which the depth channel saturates.
+    """
+
+    vector_size: int
+    image_shape: tuple[int, int, int] | None = None
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    latent_size: int = 32
+    fourier_features: int = 0
+    fourier_length_scale: float = 1.0
+    max_depth_m: float = 2.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden_sizes", tuple(self.hidden_sizes))
+        sizes = {"vector_size": self.vector_size, "latent_size": self.latent_size}
+        sizes |= {f"hidden_sizes[{i}]": size for i, size in enumerate(self.hidden_sizes)}
+        for name, size in sizes.items():
+            if size < 1:
+                raise ConfigError(f"{name} = {size}; it must be at least 1")
+        if self.fourier_features < 0:
+            raise ConfigError(f"fourier_features = {self.fourier_features}; it must be ≥ 0")
+        for name in ("fourier_length_scale", "max_depth_m"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise ConfigError(f"{name} = {getattr(self, name)}; it must be above 0")
+        if self.image_shape is not None:
+            object.__setattr__(self, "image_shape", tuple(self.image_shape))
+            if len(self.image_shape) != 3 or min(self.image_shape[1:]) < MIN_IMAGE_SIDE:
+                raise ConfigError(
+                    f"image_shape = {self.image_shape}; expected (channels, height, width) "
+                    f"with sides of at least {MIN_IMAGE_SIDE} pixels"
+                )
+
+
+MIN_IMAGE_SIDE = 16
+MAX_ABS_VALUE = 1e6
+DEPTH_CHANNEL = 3
+IMAGE_TRUNK_SIZE = 64
+
+
+class Encoder(nn.Module):
+    """MLP on vectors, joined by a small CNN where there are images, plus a constant feature.
+
+    The constant 1 keeps φ from vanishing: a zero feature vector would get the *lowest*
+    curiosity. Hidden and latent units are tanh, so features are bounded.
+    """
+
+    offset: Tensor
+    scale: Tensor
+    frequencies: Tensor
+    phases: Tensor
+
+    def __init__(self, config: EncoderConfig, generator: torch.Generator | None = None) -> None:
+        """Draw random weights.
+
+        Args:
+            config: shape of the encoder.
+            generator: source of the weights; seed 0 where none is given.
+        """
+        super().__init__()
+        self.config = config
+        self.trunk = _image_trunk(config.image_shape) if config.image_shape else None
+        self._channel_scale = _channel_scale(config)
+        inputs = config.vector_size + (IMAGE_TRUNK_SIZE if self.trunk is not None else 0)
+        widths = (inputs, *config.hidden_sizes, config.latent_size)
+        layers: list[nn.Module] = []
+        for fan_in, fan_out in itertools.pairwise(widths):
+            layers += [nn.Linear(fan_in, fan_out), nn.Tanh()]
+        self.mlp = nn.Sequential(*layers)
+        self.register_buffer("offset", torch.zeros(config.vector_size))
+        self.register_buffer("scale", torch.ones(config.vector_size))
+        generator = generator or torch.Generator().manual_seed(0)
+        draw_weights(self, generator)
+        self._draw_fourier(generator)
+
+    @property
+    def feature_size(self) -> int:
+        """Number of features, the constant one included."""
+        return (self.config.fourier_features or self.config.latent_size) + 1
+
+    def standardise_inputs(self, vectors: np.ndarray) -> None:
+        """Fix the vector input's offset and scale to the mean and deviation of `vectors`."""
+        data = torch.as_tensor(vectors, dtype=torch.float32)
+        deviation = data.std(dim=0, correction=0)
+        self.offset.copy_(data.mean(dim=0))
+        self.scale.copy_(torch.where(deviation > 1e-6, 1.0 / deviation, 1.0))
+
+    def forward(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
+        """Features of tensors that `tensors` made: (N, feature_size) float32."""
+        inputs = (vectors - self.offset) * self.scale
+        if self.trunk is not None:
+            assert images is not None
+            inputs = torch.cat([inputs, self.trunk(self._unit_range(images))], dim=1)
+        latent = self.mlp(inputs)
+        if self.config.fourier_features:
+            amplitude = math.sqrt(2.0 / self.config.fourier_features)
+            latent = amplitude * torch.cos(latent @ self.frequencies + self.phases)
+        return nn.functional.pad(latent, (0, 1), value=1.0)
+
+    def tensors(self, observations: Observations) -> tuple[Tensor, Tensor | None]:
+        """Check a batch and turn it into tensors; errors name what does not fit."""
+        vectors = self._checked_vectors(observations.vectors)
+        if self.config.image_shape is None:
+            if observations.images is not None:
+                raise ImageError("images were given, but this encoder has image_shape = None")
+            return vectors, None
+        if observations.images is None:
+            raise ImageError(f"images are missing; this encoder needs {self.config.image_shape}")
+        return vectors, self._checked_images(observations.images)
+
+    def features(self, observations: Observations) -> Tensor:
+        """Features without gradient: (N, feature_size) float32."""
+        vectors, images = self.tensors(observations)
+        with torch.inference_mode():
+            return self(vectors, images)
+
+    def _checked_vectors(self, vectors: np.ndarray) -> Tensor:
+        if vectors.shape[1] != self.config.vector_size:
+            raise LengthError(
+                f"vectors have {vectors.shape[1]} numbers; this encoder takes "
+                f"{self.config.vector_size}"
+            )
+        with np.errstate(over="ignore"):
+            tensor = torch.from_numpy(np.array(vectors, dtype=np.float32, order="C"))
+        low, high = tensor.aminmax() if len(tensor) else (0.0, 0.0)
+        if not (low >= -MAX_ABS_VALUE and high <= MAX_ABS_VALUE):  # so written that NaN fails
+            row, column = np.argwhere(~(np.abs(vectors) <= MAX_ABS_VALUE))[0]
+            raise NotFiniteError(
+                f"vectors[{row}][{column}] = {vectors[row, column]}; values must be finite and "
+                f"within ±{MAX_ABS_VALUE:g}"
+            )
+        return tensor
+
+    def _checked_images(self, images: np.ndarray) -> Tensor:
+        if images.shape[1:] != self.config.image_shape:
+            raise ImageError(
+                f"images have shape {images.shape[1:]}; this encoder takes channels-first "
+                f"{self.config.image_shape}"
+            )
+        if images.dtype == np.uint8:
+            return torch.from_numpy(np.ascontiguousarray(images))
+        if not np.issubdtype(images.dtype, np.floating):
+            raise ImageError(f"images are {images.dtype}; use uint8 or floats")
+        tensor = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32))
+        if not torch.isfinite(tensor.sum()):  # one pass; a finite image's sum is finite
+            raise NotFiniteError(
+                "images hold a value that is not finite; depth without a return is 0"
+            )
+        return tensor
+
+    def _unit_range(self, images: Tensor) -> Tensor:
+        if images.dtype == torch.uint8:
+            return images.to(torch.float32).div_(255.0)
+        return (images * self._channel_scale).clamp_(0.0, 1.0)
+
+    def _draw_fourier(self, generator: torch.Generator) -> None:
+        shape = (self.config.latent_size, self.config.fourier_features)
+        frequencies = torch.randn(shape, generator=generator) / self.config.fourier_length_scale
+        phases = 2.0 * math.pi * torch.rand(shape[1], generator=generator)
+        self.register_buffer("frequencies", frequencies)
+        self.register_buffer("phases", phases)
+
+
+def draw_weights(module: nn.Module, generator: torch.Generator) -> None:
+    """Glorot-normal weights and zero biases for every layer, from `generator` alone."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.xavier_normal_(layer.weight, generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+def _channel_scale(config: EncoderConfig) -> Tensor:
+    """(C, 1, 1) factors that bring float images to 0..1: depth from metres, colours as is."""
+    scale = torch.ones(config.image_shape[0] if config.image_shape else 0, 1, 1)
+    scale[DEPTH_CHANNEL:] = 1.0 / config.max_depth_m
+    return scale
+
+
+def _image_trunk(image_shape: tuple[int, int, int]) -> nn.Sequential:
+    """Two strided convolutions and a linear layer: (N, C, H, W) → (N, IMAGE_TRUNK_SIZE)."""
+    channels, height, width = image_shape
+    convolutions = nn.Sequential(
+        nn.Conv2d(channels, 16, kernel_size=4, stride=4),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, kernel_size=3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+    )
+    with torch.no_grad():
+        size = convolutions(torch.zeros(1, channels, height, width)).shape[1]
+    return nn.Sequential(convolutions, nn.Linear(size, IMAGE_TRUNK_SIZE), nn.Tanh())

@@ -1,0 +1,124 @@
+"""A curiosity model on disk: one safetensors file with its configuration as metadata.
+
+safetensors holds numbers and strings and nothing else, so that loading can run no code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_safetensors
+from torch import Tensor
+
+from bayes_curiosity_ros import __version__
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.regression import RegressionConfig
+from bayes_curiosity_ros.errors import BayesCuriosityError, ModelFileError
+from bayes_curiosity_ros.files import write_atomically
+
+FORMAT = "bayes_curiosity_model/1"
+
+
+def model_id(curiosity: Curiosity) -> str:
+    """Twelve hexadecimal digits that name the encoder: equal weights, equal id."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(curiosity.encoder.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedModel:
+    """What a model file holds.
+
+    Attributes:
+        curiosity: encoder, posterior and configuration.
+        trained: whether the encoder was trained, or is random.
+        episodes: ids of the episodes in the posterior, so that none is counted twice.
+    """
+
+    curiosity: Curiosity
+    trained: bool = True
+    episodes: frozenset[int] = frozenset()
+
+
+def save_model(path: Path, model: SavedModel) -> None:
+    """Write encoder, posterior, configuration; the file is whole or absent."""
+    curiosity = model.curiosity
+    state = curiosity.state_dict()
+    tensors = {f"encoder.{name}": tensor for name, tensor in state["encoder"].items()}
+    tensors["regression.precision"] = state["regression"]["precision"]
+    tensors["episodes"] = torch.tensor(sorted(model.episodes), dtype=torch.uint64)
+    metadata = {
+        "format": FORMAT,
+        "package_version": __version__,
+        "model_id": model_id(curiosity),
+        "trained": json.dumps(model.trained),
+        "count": str(state["regression"]["count"]),
+        "encoder": json.dumps(dataclasses.asdict(curiosity.encoder.config)),
+        "curiosity": json.dumps(dataclasses.asdict(curiosity.config)),
+    }
+    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, to_safetensors(contiguous, metadata))
+
+
+def load_model(path: Path) -> SavedModel:
+    """Read what `save_model` wrote; anything else raises ModelFileError and says what it is."""
+    metadata, tensors = _read(path)
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(
+            f"{path} has format {metadata.get('format')!r}; expected {FORMAT!r}. "
+            "Save models with curiosity/save or save_model"
+        )
+    try:
+        return _rebuild(metadata, tensors)
+    except (BayesCuriosityError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelFileError(f"{path} does not fit its own configuration: {error}") from error
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    if not path.is_file():
+        raise ModelFileError(f"{path} does not exist; train one or leave `model` empty")
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            return dict(file.metadata() or {}), {
+                name: file.get_tensor(name)
+                for name in file.keys()  # noqa: SIM118
+            }
+    except (SafetensorError, OSError) as error:
+        raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
+
+
+def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> SavedModel:
+    settings: dict[str, Any] = json.loads(metadata["curiosity"])
+    regression = RegressionConfig(**settings.pop("regression"))
+    curiosity = Curiosity(
+        Encoder(EncoderConfig(**json.loads(metadata["encoder"]))),
+        CuriosityConfig(regression=regression, **settings),
+    )
+    weights = {
+        name.removeprefix("encoder."): tensor
+        for name, tensor in tensors.items()
+        if name.startswith("encoder.")
+    }
+    size = curiosity.encoder.feature_size
+    posterior = {
+        "precision": tensors["regression.precision"],
+        "moment": torch.zeros(size, 0, dtype=torch.float64),
+        "count": int(metadata["count"]),
+    }
+    curiosity.load_state_dict({"encoder": weights, "regression": posterior})
+    if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
+        raise ValueError("an encoder weight is not finite")
+    return SavedModel(
+        curiosity, bool(json.loads(metadata["trained"])), frozenset(tensors["episodes"].tolist())
+    )

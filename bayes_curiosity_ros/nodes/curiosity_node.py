@@ -1,0 +1,205 @@
+"""The curiosity node: how new is an observation? Asked by service or by topic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+
+import numpy as np
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from bayes_curiosity_interfaces.msg import (
+    CuriosityState,
+    IntrinsicReward,
+    Observation,
+    ObservationBatch,
+    Status,
+)
+from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
+from bayes_curiosity_ros.curiosity.curiosity import Scores
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.conversions import (
+    doubles,
+    observation_of_message,
+    observations_of_batch,
+)
+from bayes_curiosity_ros.nodes.curiosity_keeper import CuriosityKeeper, KeeperConfig
+from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.run import run_node
+from bayes_curiosity_ros.nodes.status import status_of
+
+# A whole episode may be under way before its rewards are read.
+EPISODE_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
+LATCHED_QOS = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+# Rows scored before other callers get their turn: about 2 ms of work.
+VECTOR_SLICE = 4096
+IMAGE_SLICE = 64
+
+
+class CuriosityNode(Node):
+    """Thin: callbacks convert, delegate to the keeper, convert back."""
+
+    def __init__(self) -> None:
+        super().__init__("curiosity")
+        self.keeper = CuriosityKeeper(declare(self, KeeperConfig()))
+        self._warn_if_untrained()
+        # Reentrant, so that a large evaluation, which pauses between slices, lets others in.
+        group = ReentrantCallbackGroup()
+        for name, kind, callback in (
+            ("evaluate", Evaluate, self._evaluate),
+            ("update", Update, self._update),
+            ("reset", Reset, self._reset),
+            ("save", ModelFile, self._save),
+            ("load", ModelFile, self._load),
+        ):
+            self.create_service(kind, f"curiosity/{name}", callback, callback_group=group)
+        self._rewards = self.create_publisher(IntrinsicReward, "intrinsic_reward", EPISODE_QOS)
+        self._state = self.create_publisher(CuriosityState, "curiosity/state", LATCHED_QOS)
+        self.create_subscription(
+            Observation, "observation", self._observe, EPISODE_QOS, callback_group=group
+        )
+        self._publish_state()
+
+    async def _evaluate(
+        self, request: Evaluate.Request, response: Evaluate.Response
+    ) -> Evaluate.Response:
+        try:
+            scores, seen = await self._score_in_slices(request.observations)
+        except BayesCuriosityError as error:
+            response.status = self._rejected("evaluate", error)
+            return response
+        response.variance = doubles(scores.variance)
+        response.curiosity = doubles(scores.curiosity)
+        response.reward = doubles(scores.reward)
+        response.model_id, response.observations_seen = self.keeper.model_id, seen
+        return response
+
+    def _update(self, request: Update.Request, response: Update.Response) -> Update.Response:
+        try:
+            self.keeper.update(request.episode, self._admitted(request.observations))
+        except BayesCuriosityError as error:
+            response.status = self._rejected("update", error)
+        else:
+            self._publish_state()
+        regression = self.keeper.curiosity.regression
+        response.observations_seen = regression.count
+        response.log_determinant = regression.log_determinant
+        return response
+
+    def _reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
+        self.keeper.reset()
+        self._publish_state()
+        return response
+
+    def _save(
+        self, request: ModelFile.Request, response: ModelFile.Response
+    ) -> ModelFile.Response:
+        try:
+            response.path = str(self.keeper.save(request.path))
+        except BayesCuriosityError as error:
+            response.status = self._rejected("save", error)
+        response.model_id = self.keeper.model_id
+        return response
+
+    def _load(
+        self, request: ModelFile.Request, response: ModelFile.Response
+    ) -> ModelFile.Response:
+        try:
+            response.path = str(self.keeper.load(request.path))
+        except BayesCuriosityError as error:
+            response.status = self._rejected("load", error)
+        else:
+            self._publish_state()
+        response.model_id = self.keeper.model_id
+        return response
+
+    def _observe(self, message: Observation) -> None:
+        reward = IntrinsicReward(header=message.header, episode=message.episode, step=message.step)
+        try:
+            scores = self.keeper.curiosity.score(observation_of_message(message))
+        except BayesCuriosityError as error:
+            reward.status = self._rejected("observation", error)
+        else:
+            reward.variance = float(scores.variance[0])
+            reward.curiosity = float(scores.curiosity[0])
+            reward.reward = float(scores.reward[0])
+        self._rewards.publish(reward)
+
+    def _admitted(self, batch: ObservationBatch) -> Observations:
+        self.keeper.admit(batch.count)
+        return observations_of_batch(batch)
+
+    async def _score_in_slices(self, batch: ObservationBatch) -> tuple[Scores, int]:
+        """Scores under one posterior, with a pause for others between slices."""
+        observations = self._admitted(batch)
+        curiosity = self.keeper.snapshot()
+        size = VECTOR_SLICE if observations.images is None else IMAGE_SLICE
+        parts = [curiosity.score(observations[:size])]
+        for start in range(size, len(observations), size):
+            await self._others_first()
+            parts.append(curiosity.score(observations[start : start + size]))
+        return _joined(parts), curiosity.regression.count
+
+    def _others_first(self) -> _Pause:
+        """Await this to let the executor serve whoever waits."""
+        assert self.executor is not None
+        self.executor.wake()
+        return _Pause()
+
+    def _rejected(self, what: str, error: BayesCuriosityError) -> Status:
+        self.get_logger().warning(f"{what} rejected: {error}", throttle_duration_sec=1.0)
+        return status_of(error)
+
+    def _publish_state(self) -> None:
+        keeper, curiosity = self.keeper, self.keeper.curiosity
+        state = CuriosityState(
+            model_id=keeper.model_id,
+            trained=keeper.trained,
+            observations=curiosity.regression.count,
+            episodes=keeper.episodes,
+            log_determinant=curiosity.regression.log_determinant,
+            form=curiosity.config.form,
+            weight=curiosity.config.weight,
+        )
+        state.header.stamp = self.get_clock().now().to_msg()
+        self._state.publish(state)
+
+    def _warn_if_untrained(self) -> None:
+        if not self.keeper.trained:
+            self.get_logger().warning(
+                "the encoder is random and frozen: novelty is measured in arbitrary features. "
+                "Train one and start with -p model:=FILE"
+            )
+
+
+class _Pause:
+    """An awaitable that gives way to the executor once."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+def _joined(parts: list[Scores]) -> Scores:
+    if len(parts) == 1:
+        return parts[0]
+    return Scores(
+        variance=np.concatenate([part.variance for part in parts]),
+        curiosity=np.concatenate([part.curiosity for part in parts]),
+        reward=np.concatenate([part.reward for part in parts]),
+    )
+
+
+def main() -> None:
+    """Entry point of `ros2 run bayes_curiosity_ros curiosity`."""
+    sys.exit(run_node(CuriosityNode))
+
+
+if __name__ == "__main__":
+    main()

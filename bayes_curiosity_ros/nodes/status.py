@@ -1,0 +1,31 @@
+"""From an error made on purpose to a status code and a sentence."""
+
+from __future__ import annotations
+
+from bayes_curiosity_interfaces.msg import Status
+from bayes_curiosity_ros.errors import (
+    AlreadyUpdatedError,
+    BatchTooLargeError,
+    BayesCuriosityError,
+    EmptyBatchError,
+    ImageError,
+    LengthError,
+    ModelFileError,
+    NotFiniteError,
+)
+
+CODES: dict[type[BayesCuriosityError], int] = {
+    LengthError: Status.WRONG_LENGTH,
+    NotFiniteError: Status.NOT_FINITE,
+    ImageError: Status.WRONG_IMAGE,
+    EmptyBatchError: Status.EMPTY_BATCH,
+    BatchTooLargeError: Status.BATCH_TOO_LARGE,
+    AlreadyUpdatedError: Status.ALREADY_UPDATED,
+    ModelFileError: Status.BAD_FILE,
+}
+
+
+def status_of(error: BayesCuriosityError) -> Status:
+    """The status that reports `error`."""
+    code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), Status.REJECTED)
+    return Status(code=code, message=str(error))

@@ -1,0 +1,43 @@
+"""The ament_python package; versions that must be exact are in requirements/."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+NAME = "bayes_curiosity_ros"
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="A robot arm that explores on purpose: Bayesian curiosity on ROS 2",
+    license="Apache-2.0",
+    author="bayes_curiosity_ros maintainers",
+    maintainer="bayes_curiosity_ros maintainers",
+    maintainer_email="maintainers@bayes-curiosity.example.org",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        (f"share/{NAME}/config", glob("config/*.yaml")),
+        (f"share/{NAME}/launch", glob("launch/*.launch.py")),
+    ],
+    python_requires=">=3.11",
+    install_requires=[
+        "setuptools",
+        "gymnasium>=1.0",
+        "matplotlib>=3.6",
+        "numpy>=1.26,<2.3",
+        "PyYAML>=6",
+        "safetensors>=0.4",
+        "torch>=2.3",
+        "tqdm>=4.60",
+    ],
+    extras_require={"sb3": ["stable-baselines3>=2.4"]},
+    zip_safe=False,
+    entry_points={
+        "console_scripts": [
+            "bayes-curiosity = bayes_curiosity_ros.cli:main",
+            "curiosity = bayes_curiosity_ros.nodes.curiosity_node:main",
+        ],
+    },
+)

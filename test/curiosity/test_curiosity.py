@@ -1,0 +1,208 @@
+"""The bonus: its forms, its bounds, its protocol, its files."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
+from bayes_curiosity_ros.curiosity.continual import ContinualConfig, ContinualCuriosity
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.errors import ConfigError, LengthError, NotFiniteError
+
+LOG_BETA = math.log(1e2)
+
+
+def curiosity(**options) -> Curiosity:
+    return Curiosity(Encoder(EncoderConfig(3)), CuriosityConfig(**options))
+
+
+def episode(seed: int = 0, length: int = 20) -> Transitions:
+    rng = np.random.default_rng(seed)
+    states = rng.normal(size=(length + 1, 3))
+    return Transitions(
+        Observations(states[:-1]), rng.normal(size=(length, 2)), Observations(states[1:])
+    )
+
+
+def test_all_bonuses_obey_the_protocol():
+    assert isinstance(curiosity(), Bonus)
+    assert isinstance(NoBonus(), Bonus)
+    assert not NoBonus().evaluate(episode()).any()
+
+
+def test_forms_differ_by_log_beta_and_scale_with_the_weight():
+    probe = episode()
+    raw = curiosity(form="paper").evaluate(probe)
+    shifted = curiosity().evaluate(probe)
+    np.testing.assert_allclose(shifted - raw, LOG_BETA)
+    np.testing.assert_allclose(curiosity(weight=0.5).evaluate(probe), 0.5 * shifted)
+
+
+def test_reward_is_that_of_the_observation_reached():
+    bonus, probe = curiosity(), episode()
+    np.testing.assert_array_equal(
+        bonus.evaluate(probe), bonus.score(probe.next_observations).reward
+    )
+
+
+def test_scores_agree_with_each_other_and_keep_their_floor():
+    bonus = curiosity()
+    for seed in range(50):
+        bonus.update([episode(seed)])
+    scores = bonus.score(episode(99).next_observations)
+    np.testing.assert_allclose(np.log(scores.variance), scores.curiosity, rtol=0, atol=1e-12)
+    assert (scores.variance >= 1e-2).all()
+    assert (scores.curiosity >= -LOG_BETA).all()
+    assert (scores.reward >= 0).all()
+
+
+def test_every_observation_of_an_episode_is_taken_in():
+    bonus = curiosity()
+    bonus.update([episode(0), episode(1, length=5)])
+    assert bonus.regression.count == 21 + 6
+
+
+def test_novelty_falls_where_one_has_been():
+    bonus, been = curiosity(), episode(0)
+    elsewhere = Observations(been.next_observations.vectors + 5.0)
+    before_here, before_there = bonus.evaluate(been).mean(), bonus.score(elsewhere).reward.mean()
+    bonus.update([been])
+    assert bonus.evaluate(been).mean() < before_here - 5
+    assert bonus.evaluate(been).mean() < bonus.score(elsewhere).reward.mean() < before_there
+
+
+def test_evaluate_changes_nothing():
+    bonus = curiosity()
+    bonus.update([episode(0)])
+    before = bonus.regression.state_dict()["precision"]
+    first = bonus.evaluate(episode(1))
+    assert np.array_equal(first, bonus.evaluate(episode(1)))
+    assert torch.equal(before, bonus.regression.state_dict()["precision"])
+
+
+def test_large_batches_are_scored_like_small_ones():
+    bonus = curiosity()
+    bonus.update([episode(0)])
+    rows = np.random.default_rng(2).normal(size=(10_000, 3))
+    whole = bonus.score(Observations(rows)).curiosity
+    parts = [bonus.score(Observations(rows[i : i + 100])).curiosity for i in range(0, 10_000, 100)]
+    np.testing.assert_allclose(whole, np.concatenate(parts), rtol=0, atol=1e-4)
+
+
+def test_forgetting_revives_novelty():
+    remembers, forgets = curiosity(), curiosity(forgetting=0.5)
+    for bonus in (remembers, forgets):
+        bonus.update([episode(0)])
+        bonus.update([episode(seed) for seed in range(100, 110)])
+    assert forgets.evaluate(episode(0)).mean() > remembers.evaluate(episode(0)).mean()
+
+
+def test_state_round_trips_bit_for_bit():
+    bonus, other = curiosity(), Curiosity(Encoder(EncoderConfig(3), seeded(9)))
+    bonus.update([episode(0)])
+    other.load_state_dict(bonus.state_dict())
+    assert np.array_equal(bonus.evaluate(episode(1)), other.evaluate(episode(1)))
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_rejected_episode_changes_nothing(value):
+    bonus = curiosity()
+    bonus.update([episode(0)])
+    before = bonus.regression.state_dict()
+    bad = episode(1)
+    bad.next_observations.vectors[3, 1] = value
+    with pytest.raises(NotFiniteError, match=r"vectors\[4\]\[1\]"):
+        bonus.update([bad])
+    after = bonus.regression.state_dict()
+    assert torch.equal(before["precision"], after["precision"])
+    assert before["count"] == after["count"]
+
+
+def test_transitions_must_agree_in_length():
+    with pytest.raises(LengthError, match=r"\(2, 3, 2\)"):
+        Transitions(
+            Observations(np.zeros((2, 3))), np.zeros((3, 1)), Observations(np.zeros((2, 3)))
+        )
+
+
+@pytest.mark.parametrize(
+    "options", [{"form": "raw"}, {"forgetting": 0.0}, {"forgetting": 1.1}, {"weight": math.nan}]
+)
+def test_config_is_validated(options):
+    with pytest.raises(ConfigError):
+        CuriosityConfig(**options)
+
+
+def continual(target: str = "next_vector", every: int = 3) -> ContinualCuriosity:
+    settings = ContinualConfig(
+        capacity=200,
+        every_episodes=every,
+        epochs=10,
+        target=target,
+        embedding=EmbeddingConfig(subset_size=16, batch_size=16),
+    )
+    return ContinualCuriosity(Encoder(EncoderConfig(3)), continual=settings, seed=1)
+
+
+@pytest.mark.parametrize("target", ["action", "next_vector"])
+def test_continual_embedding_retrains_and_preserves_the_count(target):
+    bonus = continual(target)
+    weights = bonus.encoder.state_dict()["mlp.0.weight"].clone()
+    bonus.update([lawful_episode(0), lawful_episode(1)])
+    assert torch.equal(weights, bonus.encoder.state_dict()["mlp.0.weight"])
+    bonus.update([lawful_episode(2)])
+    assert not torch.equal(weights, bonus.encoder.state_dict()["mlp.0.weight"])
+    assert bonus.regression.count == 3 * 101
+    seen = bonus.evaluate(lawful_episode(0))
+    novel = bonus.evaluate(shifted(lawful_episode(0), 6.0))
+    assert seen.mean() < novel.mean()
+
+
+def lawful_episode(seed: int) -> Transitions:
+    """One whose actions and changes follow from its observations, so that there is a lesson."""
+    states = np.random.default_rng(seed).normal(size=(100, 3))
+    actions = np.sin(3.0 * states[:, :2])
+    return Transitions(Observations(states), actions, Observations(states + np.tanh(3.0 * states)))
+
+
+def shifted(steps: Transitions, by: float) -> Transitions:
+    return Transitions(
+        steps.observations, steps.actions, Observations(steps.next_observations.vectors + by)
+    )
+
+
+def test_continual_embedding_goes_on_exactly_after_a_reload():
+    whole, half = continual(), continual()
+    episodes = [episode(seed) for seed in range(6)]
+    whole.update(episodes)
+    half.update(episodes[:2])
+    other = continual()
+    other.load_state_dict(half.state_dict())
+    other.update(episodes[2:])
+    assert np.array_equal(whole.evaluate(episode(9)), other.evaluate(episode(9)))
+
+
+def test_reservoir_is_a_uniform_sample():
+    bonus = continual(every=10_000)
+    for start in range(0, 1000, 10):
+        states = np.arange(start, start + 11, dtype=float)[:, None] * np.ones(3)
+        bonus.update(
+            [Transitions(Observations(states[:-1]), states[:-1, :1], Observations(states[1:]))]
+        )
+    kept = bonus._reservoir.transitions().actions[:, 0]
+    assert len(kept) == len(set(kept)) == 200
+    assert 350 < kept.mean() < 650
+
+
+def test_continual_embedding_refuses_forgetting():
+    with pytest.raises(ConfigError, match=r"forgetting = 0\.9"):
+        ContinualCuriosity(Encoder(EncoderConfig(3)), CuriosityConfig(forgetting=0.9))

@@ -1,0 +1,176 @@
+"""The regression against closed forms, on whatever hypothesis comes up with."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
+from bayes_curiosity_ros.errors import ConfigError, LengthError, NotFiniteError
+
+SIZE = 4
+CONFIG = RegressionConfig()
+
+feature_rows = st.integers(1, 30).flatmap(
+    lambda n: arrays(np.float64, (n, SIZE), elements=st.floats(-3, 3, width=32))
+)
+properties = settings(deadline=None, max_examples=60)
+
+
+def regression_of(*batches: np.ndarray) -> BayesianLinearRegression:
+    regression = BayesianLinearRegression(SIZE, CONFIG)
+    for batch in batches:
+        regression.update(torch.from_numpy(batch))
+    return regression
+
+
+def dense_variance(seen: np.ndarray, probe: np.ndarray) -> np.ndarray:
+    """Equation (3) by an explicit inverse, in extended precision."""
+    precision = CONFIG.prior_precision * np.eye(SIZE, dtype=np.longdouble)
+    precision += CONFIG.noise_precision * seen.T.astype(np.longdouble) @ seen
+    covariance = gauss_jordan_inverse(precision)
+    return 1 / CONFIG.noise_precision + np.einsum("ni,ij,nj->n", probe, covariance, probe)
+
+
+def gauss_jordan_inverse(matrix: np.ndarray) -> np.ndarray:
+    """numpy.linalg has no extended precision."""
+    size = len(matrix)
+    work = np.concatenate([matrix, np.eye(size, dtype=np.longdouble)], axis=1)
+    for i in range(size):
+        work[i] /= work[i, i]
+        for j in range(size):
+            if j != i:
+                work[j] -= work[j, i] * work[i]
+    return work[:, size:]
+
+
+@properties
+@given(feature_rows, feature_rows)
+def test_log_variance_equals_the_dense_inverse(seen, probe):
+    ours = regression_of(seen).variance(torch.from_numpy(probe)).log().numpy()
+    np.testing.assert_allclose(ours, np.log(dense_variance(seen, probe)), rtol=0, atol=1e-8)
+
+
+@properties
+@given(feature_rows, feature_rows)
+def test_batch_equals_sequence(seen, probe):
+    at_once = regression_of(seen).variance(torch.from_numpy(probe)).log()
+    one_by_one = (
+        regression_of(*(row[None] for row in seen)).variance(torch.from_numpy(probe)).log()
+    )
+    torch.testing.assert_close(at_once, one_by_one, rtol=0, atol=1e-8)
+
+
+@properties
+@given(feature_rows, feature_rows, st.randoms(use_true_random=False))
+def test_order_does_not_matter(seen, probe, random):
+    order = list(range(len(seen)))
+    random.shuffle(order)
+    forward = regression_of(seen).variance(torch.from_numpy(probe)).log()
+    shuffled = regression_of(seen[order]).variance(torch.from_numpy(probe)).log()
+    torch.testing.assert_close(forward, shuffled, rtol=0, atol=1e-8)
+
+
+@properties
+@given(feature_rows, feature_rows, feature_rows)
+def test_variance_only_falls_and_never_below_the_noise(first, second, probe):
+    regression = regression_of(first)
+    before = regression.variance(torch.from_numpy(probe))
+    regression.update(torch.from_numpy(second))
+    after = regression.variance(torch.from_numpy(probe))
+    assert (after <= before * (1 + 1e-8)).all()
+    assert (after >= 1 / CONFIG.noise_precision).all()
+
+
+@properties
+@given(feature_rows, feature_rows)
+def test_log_determinant_and_count_grow(first, second):
+    regression = regression_of(first)
+    before = regression.log_determinant
+    regression.update(torch.from_numpy(second))
+    assert regression.log_determinant >= before - 1e-9
+    assert regression.count == len(first) + len(second)
+    sign, expected = np.linalg.slogdet(regression.precision.numpy())
+    assert sign == 1
+    assert math.isclose(regression.log_determinant, expected, abs_tol=1e-6)
+
+
+@pytest.mark.parametrize("target_size", [1, 3])
+def test_mean_equals_ridge_regression(target_size):
+    rng = np.random.default_rng(0)
+    features = torch.from_numpy(rng.normal(size=(50, SIZE)))
+    targets = torch.from_numpy(rng.normal(size=(50, target_size)))
+    regression = BayesianLinearRegression(SIZE, CONFIG, target_size)
+    regression.update(features[:20], targets[:20])
+    regression.update(features[20:], targets[20:])
+    ridge = CONFIG.prior_precision / CONFIG.noise_precision * torch.eye(SIZE, dtype=torch.float64)
+    expected = torch.linalg.solve(features.T @ features + ridge, features.T @ targets)
+    torch.testing.assert_close(regression.weights, expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(regression.mean(features), features @ expected)
+
+
+def test_forgetting_spares_the_prior_and_decays_the_data():
+    rng = np.random.default_rng(1)
+    first, second = (torch.from_numpy(rng.normal(size=(10, SIZE))) for _ in range(2))
+    regression = BayesianLinearRegression(SIZE, CONFIG)
+    regression.update(first, forgetting=0.5)
+    regression.update(second, forgetting=0.5)
+    expected = CONFIG.prior_precision * torch.eye(SIZE, dtype=torch.float64)
+    expected += CONFIG.noise_precision * (0.5 * first.T @ first + second.T @ second)
+    torch.testing.assert_close(regression.precision, expected)
+
+
+def test_replace_stands_for_the_given_count():
+    features = torch.from_numpy(np.random.default_rng(2).normal(size=(10, SIZE)))
+    replaced, repeated = (BayesianLinearRegression(SIZE, CONFIG) for _ in range(2))
+    replaced.replace(features, 30)
+    for _ in range(3):
+        repeated.update(features)
+    assert replaced.count == repeated.count
+    torch.testing.assert_close(replaced.precision, repeated.precision)
+
+
+def test_state_round_trips_bit_for_bit():
+    regression = regression_of(np.random.default_rng(3).normal(size=(20, SIZE)))
+    other = BayesianLinearRegression(SIZE, CONFIG)
+    other.load_state_dict(regression.state_dict())
+    probe = torch.randn(7, SIZE, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(regression.variance(probe), other.variance(probe))
+    assert other.count == regression.count
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [
+        (torch.full((2, SIZE), math.nan), NotFiniteError),
+        (torch.full((2, SIZE), math.inf), NotFiniteError),
+        (torch.zeros(2, SIZE + 1), LengthError),
+        (torch.zeros(SIZE), LengthError),
+    ],
+)
+def test_rejected_rows_change_nothing(rows, error):
+    regression = regression_of(np.random.default_rng(4).normal(size=(20, SIZE)))
+    before = regression.state_dict()
+    with pytest.raises(error):
+        regression.update(rows)
+    after = regression.state_dict()
+    assert torch.equal(before["precision"], after["precision"])
+    assert before["count"] == after["count"]
+
+
+def test_results_do_not_share_the_workspace():
+    regression = regression_of(np.random.default_rng(5).normal(size=(20, SIZE)))
+    first = regression.variance(torch.ones(3, SIZE))
+    kept = first.clone()
+    regression.variance(torch.zeros(3, SIZE))
+    assert torch.equal(first, kept)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan, math.inf])
+def test_prior_must_be_positive(alpha):
+    with pytest.raises(ConfigError, match="prior_precision"):
+        RegressionConfig(prior_precision=alpha)
