@@ -80,6 +80,7 @@ class ArmTask(Task):
         self.stepper = Stepper([build_world(c) for c in configs], threads, self.extra_columns)
         self.layout: RowLayout = self.stepper.layout
         self.visual = visual
+        self.name = f"visual_{type(self).name}" if visual else type(self).name  # type: ignore[misc]
         self._camera: RaycastCamera | None = None
         self._describe_spaces()
 
