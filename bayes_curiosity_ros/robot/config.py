@@ -156,9 +156,9 @@ class CameraConfig:
         max_depth_m: reported where a ray meets nothing, and the farthest depth reported.
     """
 
-    position_m: Point = (1.15, -0.55, 0.75)
-    target_m: Point = (0.42, 0.0, 0.08)
-    fovy_deg: float = 45.0
+    position_m: Point = (1.05, -0.45, 0.65)
+    target_m: Point = (0.42, 0.0, 0.10)
+    fovy_deg: float = 42.0
     width: int = 64
     height: int = 64
     max_depth_m: float = 3.0

@@ -109,9 +109,7 @@ def _required(element: ElementTree.Element, attribute: str, path: Path) -> str:
     return value
 
 
-def _joints(
-    root: ElementTree.Element, links: tuple[str, ...], path: Path
-) -> Iterator[Joint]:
+def _joints(root: ElementTree.Element, links: tuple[str, ...], path: Path) -> Iterator[Joint]:
     children: set[str] = set()
     for element in root.findall("joint"):
         name = _required(element, "name", path)

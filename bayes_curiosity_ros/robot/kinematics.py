@@ -133,7 +133,7 @@ class Kinematics:
             joints = joints + self.step(joints, target, duration_s)
         raise UnreachableError(
             f"target {np.round(target.position, 3).tolist()} m is out of reach from joint angles "
-            f"{np.round(start, 3).tolist()}: got within {position_m:.3f} m and {angle_rad:.3f} rad "
+            f"{np.round(start, 3).tolist()}: got within {position_m:.3f} m, {angle_rad:.3f} rad "
             f"(allowed {tolerance_m} m, {tolerance_rad} rad); try another start or target"
         )
 

@@ -116,9 +116,7 @@ def require_finite(owner: object, *names: str) -> None:
         _require(owner, name, lambda value: True, "a finite number")
 
 
-def _require(
-    owner: object, name: str, holds: typing.Callable[[float], bool], bound: str
-) -> None:
+def _require(owner: object, name: str, holds: typing.Callable[[float], bool], bound: str) -> None:
     value = getattr(owner, name)
     for number in value if isinstance(value, tuple) else (value,):
         if not math.isfinite(number) or not holds(number):

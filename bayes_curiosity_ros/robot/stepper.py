@@ -11,7 +11,7 @@ from mujoco.batch import Batch
 from bayes_curiosity_ros.errors import BayesCuriosityError, InputError
 from bayes_curiosity_ros.robot.limits import limit_targets
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.world import OBJECT, World
+from bayes_curiosity_ros.robot.world import World
 
 
 class PhysicsError(BayesCuriosityError):
@@ -83,7 +83,7 @@ class Stepper:
         _check_finite("joint delta", deltas)
         _check_finite("gripper command", grips)
         layout, rows = self.layout, rows.copy()
-        before = self._leash(rows[:, layout.target], layout.joints(rows))
+        before = self.base_targets(rows)
         after = limit_targets(before, before + deltas, self._max_delta, self._lower, self._upper)
         grip_before = rows[:, layout.grip]
         grip_after = self._limit_grip(grip_before, grips)
@@ -100,7 +100,11 @@ class Stepper:
         return rows
 
     def _controls(
-        self, before: np.ndarray, after: np.ndarray, grip_before: np.ndarray, grip_after: np.ndarray
+        self,
+        before: np.ndarray,
+        after: np.ndarray,
+        grip_before: np.ndarray,
+        grip_after: np.ndarray,
     ) -> np.ndarray:
         """Targets per physics step: a ramp, ahead of itself by what the servo's damping eats."""
         change = after - before
@@ -110,10 +114,13 @@ class Stepper:
         fingers = np.repeat(grip[:, :, None], len(self.world.fingers), axis=2)
         return np.concatenate([joints, fingers], axis=2)
 
-    def _leash(self, targets: np.ndarray, measured: np.ndarray) -> np.ndarray:
-        """Targets no further than half a step from the joints: a blocked arm does not wind up."""
-        lead = self._max_delta / 2
-        return np.clip(targets, measured - lead, measured + lead)
+    def base_targets(self, rows: np.ndarray) -> np.ndarray:
+        """Joint targets, (N, J), that the next changes add to.
+
+        They are the last ones, on a leash of half a step: a blocked arm does not wind up.
+        """
+        measured, lead = self.layout.joints(rows), self._max_delta / 2
+        return np.clip(rows[:, self.layout.target], measured - lead, measured + lead)
 
     def _limit_grip(self, before: np.ndarray, grips: np.ndarray) -> np.ndarray:
         gripper = self.world.config.arm.gripper
@@ -143,7 +150,9 @@ class Stepper:
         rows[:, layout.warmstart] = batch.qacc_warmstart[:n]
         if not np.isfinite(rows).all():
             bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            raise PhysicsError(f"simulation diverged in cells {bad.tolist()}; lower physics_step_s")
+            raise PhysicsError(
+                f"simulation diverged in cells {bad.tolist()}; lower physics_step_s"
+            )
 
     def _read_hand(self, rows: np.ndarray, batch: Batch) -> None:
         batch.forward(ids=np.arange(len(rows)), stage=mujoco.mjtStage.mjSTAGE_POS)
@@ -151,10 +160,11 @@ class Stepper:
 
     def _contacts(self, sensordata: np.ndarray) -> np.ndarray:
         """Whether each class of contact was seen at any physics step: (N, classes)."""
-        found = sensordata.max(axis=1) > 0
-        return np.stack(
-            [found[:, a] if a >= 0 else found[:, 0] * 0 for a in self.world.contact_sensors], axis=1
-        )
+        seen = np.zeros((len(sensordata), len(self.world.contact_sensors)), dtype=bool)
+        for column, address in enumerate(self.world.contact_sensors):
+            if address >= 0:
+                seen[:, column] = (sensordata[:, :, address] > 0).any(axis=1)
+        return seen
 
     def _sized(self, count: int) -> Batch:
         if self._batch is None or self._batch.nsim < count:

@@ -98,7 +98,7 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     _add_joint_servos(spec, config, joints)
     _add_gripper_servos(spec, config, fingers)
     _add_excludes(spec, description)
-    _add_table(spec, config)
+    _add_table(spec, config, clearance_m)
     _add_object(spec, config, clearance_m)
     _add_camera(spec, config.world.camera)
     _add_contact_sensors(spec, config, description)
@@ -159,22 +159,18 @@ def _sort_geoms(
             geom.rgba[:3] = np.clip(geom.rgba[:3] * brightness, 0.0, 1.0)
             continue
         geom.group = TOUCHED_GROUP
-        geom.margin = clearance_m
+        geom.margin = clearance_m / 2  # MuJoCo adds the margins of a pair
         geom.contype = geom.conaffinity = ROBOT_BIT
         if link not in mounted:  # the base stands on the table: that is no contact
             geom.contype = geom.conaffinity = ROBOT_BIT | SCENE_BIT
 
 
-def _add_joint_servos(
-    spec: mujoco.MjSpec, config: RobotConfig, joints: tuple[Joint, ...]
-) -> None:
+def _add_joint_servos(spec: mujoco.MjSpec, config: RobotConfig, joints: tuple[Joint, ...]) -> None:
     """Position servos on gravity-compensated links: no load, no droop."""
     arm = config.arm
     for body in spec.bodies:
         body.gravcomp = 1.0
-    for joint, armature, friction in zip(
-        joints, arm.armature_kg_m2, arm.friction_nm, strict=True
-    ):
+    for joint, armature, friction in zip(joints, arm.armature_kg_m2, arm.friction_nm, strict=True):
         element = spec.joint(joint.name)
         element.armature = armature
         element.frictionloss = friction
@@ -214,7 +210,7 @@ def _add_excludes(spec: mujoco.MjSpec, description: Description) -> None:
         spec.add_exclude(bodyname1=first, bodyname2=second)
 
 
-def _add_table(spec: mujoco.MjSpec, config: RobotConfig) -> None:
+def _add_table(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) -> None:
     """A plane to touch, exact and cheap to collide with, and a slab to see."""
     table = config.world.table
     body = spec.worldbody.add_body(name=TABLE, pos=[*table.center_m, 0.0])
@@ -224,6 +220,7 @@ def _add_table(spec: mujoco.MjSpec, config: RobotConfig) -> None:
         type=mujoco.mjtGeom.mjGEOM_PLANE,
         size=[*half, 0.1],
         group=TOUCHED_GROUP,
+        margin=clearance_m / 2,
         contype=SCENE_BIT,
         conaffinity=SCENE_BIT,
     )
@@ -269,7 +266,7 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
         condim=4,
         priority=1,
         group=MOVING_GROUP,
-        margin=clearance_m,
+        margin=clearance_m / 2,
         contype=bits,
         conaffinity=bits,
     )
@@ -333,10 +330,7 @@ def _index(
         gripper_qpos=np.array([model.joint(name).qposadr[0] for name in finger_names], dtype=int),
         object_qpos=int(model.joint(OBJECT).qposadr[0]) if config.world.object.tangible else None,
         contact_sensors=np.array(
-            [
-                model.sensor(name).adr[0] if name in names else -1
-                for name in CONTACT_CLASSES
-            ]
+            [model.sensor(name).adr[0] if name in names else -1 for name in CONTACT_CLASSES]
         ),
         end_effector_body=model.body(config.arm.end_effector).id,
     )

@@ -181,7 +181,6 @@ class RaycastCamera:
         return scene.frame(data)
 
 
-
 def to_images(colors: np.ndarray, depths: np.ndarray, max_depth_m: float) -> np.ndarray:
     """Frames (N, H, W, 3) uint8 and (N, H, W) [m] as channels first, all of them uint8."""
     scaled = np.round(np.clip(depths / max_depth_m, 0.0, 1.0) * 255).astype(np.uint8)

@@ -70,7 +70,7 @@ class Demonstrations:
         about |= {"successes": self.successes, "config": vars(self.config)}
         temporary = path.with_name(path.name + ".part")
         with temporary.open("wb") as file:
-            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)
+            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
         temporary.replace(path)
 
     @staticmethod
@@ -129,9 +129,7 @@ def collect(
         gathered += len(action)
     observations = Observations.concatenate(parts)[: config.count]
     taken = np.concatenate(actions)[: config.count]
-    return Demonstrations(
-        task.name, observations, taken, int(episodes), int(successes), config
-    )
+    return Demonstrations(task.name, observations, taken, int(episodes), int(successes), config)
 
 
 def success_rate(task: ArmTask, count: int, seed: int, batch: int = 100) -> float:

@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise", type=float, default=defaults.noise_std, help="std of actions in [-1, 1]"
     )
     parser.add_argument("--seed", type=int, default=defaults.seed, help="placements and noise")
-    parser.add_argument("--output", type=Path, default=None, help="output/demos/<task>.npz if absent")
+    parser.add_argument(
+        "--output", type=Path, default=None, help="output/demos/<task>.npz if absent"
+    )
     parser.add_argument(
         "--check",
         type=int,

@@ -1,6 +1,6 @@
 """Reach and grasp as Gymnasium environments; importing this module registers them.
 
-    gymnasium.make("bayes_curiosity_ros.tasks.arm.gymnasium_env:BayesCuriosity/reach")
+gymnasium.make("bayes_curiosity_ros.tasks.arm.gymnasium_env:BayesCuriosity/reach")
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ArmEnv(gymnasium.Env[Observation, np.ndarray]):
         options: passed on to the task, for instance `robot` or `randomization`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}  # type: ignore[misc]
 
     def __init__(
         self,

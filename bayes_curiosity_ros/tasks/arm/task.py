@@ -80,7 +80,7 @@ class ArmTask(Task):
         self.stepper = Stepper([build_world(c) for c in configs], threads, self.extra_columns)
         self.layout: RowLayout = self.stepper.layout
         self.visual = visual
-        self.name = f"visual_{type(self).name}" if visual else type(self).name  # type: ignore[misc]
+        self.name = f"visual_{type(self).name}" if visual else type(self).name
         self._camera: RaycastCamera | None = None
         self._describe_spaces()
 
@@ -108,9 +108,9 @@ class ArmTask(Task):
         place = self.placement
         shift = rng.uniform(-0.5, 0.5, (count, 2)) * place.square_side_m
         noise = rng.uniform(-1, 1, (count, len(self.robot.arm.joints))) * place.joint_noise_rad
-        variants = np.zeros(count, dtype=int)
+        variants = np.zeros(count, int)
         if len(self.stepper.worlds) > 1:
-            variants = rng.integers(len(self.stepper.worlds), size=count)
+            variants[:] = rng.integers(len(self.stepper.worlds), size=count)
         heights = np.array([w.config.world.object.height_m for w in self.stepper.worlds])
         spots = np.column_stack([shift + place.square_center_m, heights[variants] / 2])
         states = self.stepper.initial(noise + self.robot.arm.ready_rad, spots, variants)
@@ -131,7 +131,7 @@ class ArmTask(Task):
         """Joint changes in [rad], (N, J), and gripper commands from 0 to 1, (N,)."""
         if actions.ndim != 2 or actions.shape[1] != self.action_size:
             raise InputError(
-                f"actions have shape {actions.shape}; {self.name} takes (count, {self.action_size})"
+                f"actions have shape {actions.shape}; {self.name} takes (N, {self.action_size})"
             )
         joints = len(self.robot.arm.joints)
         deltas = np.clip(actions[:, :joints], -1.0, 1.0) * self.max_delta_rad
