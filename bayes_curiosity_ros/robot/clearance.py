@@ -42,8 +42,8 @@ class PoseChecker:
         self.world = build_world(scene, self.clearance_m)
         self._threads = threads
         self._batch: Batch | None = None
-        self._lower = np.array(safety.workspace_lower_m)
-        self._upper = np.array(safety.workspace_upper_m)
+        self._lower = np.array(safety.workspace_lower_m) + self.clearance_m
+        self._upper = np.array(safety.workspace_upper_m) - self.clearance_m
         self._floor = safety.table_height_m + self.clearance_m
         model = self.world.model
         self._geoms = np.flatnonzero(model.geom_contype == (ROBOT_BIT | SCENE_BIT))

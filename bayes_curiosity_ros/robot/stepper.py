@@ -35,7 +35,9 @@ class Stepper:
         config = self.world.config
         self._dt = config.world.control_step_s
         self._ramp = np.arange(1, config.world.substeps + 1) / config.world.substeps
-        self._lead_s = 2.0 / config.arm.servo_rad_s  # kv / kp of a critically damped servo
+        # A critically damped servo lags a ramp by 2 / ω. Leading by half of that makes its
+        # response first order: no overshoot in speed, a lag of 1 / ω.
+        self._lead_s = 1.0 / config.arm.servo_rad_s
         self._max_delta = self.world.max_delta_rad
         margin = config.safety.joint_margin_rad
         self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
@@ -80,6 +82,16 @@ class Stepper:
             InputError: a command is not finite.
             PhysicsError: the simulation diverged.
         """
+        return self.trace(rows, deltas, grips)[0]
+
+    def trace(
+        self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray, *fields: str
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """As `advance`, with what these fields of MuJoCo's data were after every physics step.
+
+        Returns:
+            The rows, and (N, substeps, …) per field.
+        """
         _check_finite("joint delta", deltas)
         _check_finite("gripper command", grips)
         layout, rows = self.layout, rows.copy()
@@ -89,15 +101,15 @@ class Stepper:
         grip_after = self._limit_grip(grip_before, grips)
 
         batch = self._load(rows)
-        ids = np.arange(len(rows))
         controls = self._controls(before, after, grip_before, grip_after)
-        seen = batch.rollout(len(self._ramp), controls, record=("sensordata",), ids=ids)
+        record = ("sensordata", *fields)
+        seen = batch.rollout(len(self._ramp), controls, record=record, ids=np.arange(len(rows)))
         self._store(rows, batch)
         rows[:, layout.contacts] = self._contacts(seen["sensordata"])
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip_after
         self._read_hand(rows, batch)
-        return rows
+        return rows, seen
 
     def _controls(
         self,
@@ -106,7 +118,7 @@ class Stepper:
         grip_before: np.ndarray,
         grip_after: np.ndarray,
     ) -> np.ndarray:
-        """Targets per physics step: a ramp, ahead of itself by what the servo's damping eats."""
+        """Targets per physics step: a ramp, a little ahead of itself."""
         change = after - before
         joints = before[:, None] + self._ramp[:, None] * change[:, None]
         joints += (self._lead_s / self._dt) * change[:, None]

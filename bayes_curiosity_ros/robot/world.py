@@ -102,7 +102,9 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     _add_object(spec, config, clearance_m)
     _add_camera(spec, config.world.camera)
     _add_contact_sensors(spec, config, description)
-    return _index(_compile(spec, description), config, description, joints, fingers)
+    world = _index(_compile(spec, description), config, description, joints, fingers)
+    _tune_servos(world)
+    return world
 
 
 def _load(description: Description) -> mujoco.MjSpec:
@@ -177,9 +179,7 @@ def _add_joint_servos(spec: mujoco.MjSpec, config: RobotConfig, joints: tuple[Jo
         servo = spec.add_actuator(
             name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT
         )
-        servo.set_to_position(
-            kp=armature * arm.servo_rad_s**2, kv=2.0 * armature * arm.servo_rad_s
-        )
+        servo.set_to_position(kp=1.0, kv=1.0)  # tuned once the inertias are known
         servo.forcelimited = 1
         servo.forcerange = [-joint.max_effort_nm, joint.max_effort_nm]
 
@@ -307,6 +307,21 @@ def _add_contact_sensors(
             refname=other,
             intprm=[1 << int(mujoco.mjtConDataField.mjCONDATA_FOUND), 0, 1],
         )
+
+
+def _tune_servos(world: World) -> None:
+    """Critically damped joints, for the inertia that each one moves at the ready pose."""
+    model, arm = world.model, world.config.arm
+    data = mujoco.MjData(model)
+    data.qpos[world.joint_qpos] = arm.ready_rad
+    mujoco.mj_forward(model, data)
+    inertia = np.empty((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, inertia)
+    for servo, dof in enumerate(world.joint_dof):
+        stiffness = inertia[dof, dof] * arm.servo_rad_s**2
+        damping = 2.0 * inertia[dof, dof] * arm.servo_rad_s
+        model.actuator_gainprm[servo, 0] = stiffness
+        model.actuator_biasprm[servo, 1:3] = -stiffness, -damping
 
 
 def _index(

@@ -1,0 +1,1 @@
+"""Measurements against peers; `python -m benchmarks.NAME` prints one JSON line per figure."""
