@@ -56,7 +56,7 @@ def save_model(path: Path, model: SavedModel) -> None:
     curiosity = model.curiosity
     state = curiosity.state_dict()
     tensors = {f"encoder.{name}": tensor for name, tensor in state["encoder"].items()}
-    tensors["regression.precision"] = state["regression"]["precision"]
+    tensors["regression.factor"] = state["regression"]["factor"]
     tensors["episodes"] = torch.tensor(sorted(model.episodes), dtype=torch.uint64)
     metadata = {
         "format": FORMAT,
@@ -112,7 +112,7 @@ def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Save
     }
     size = curiosity.encoder.feature_size
     posterior = {
-        "precision": tensors["regression.precision"],
+        "factor": tensors["regression.factor"],
         "moment": torch.zeros(size, 0, dtype=torch.float64),
         "count": int(metadata["count"]),
     }

@@ -1,8 +1,10 @@
 """Bayesian linear regression: how certain a linear model on features would be.
 
-Equation numbers follow docs/method.md. Everything here is float64. The posterior is kept as
-its precision P and, refreshed once per update, the inverse W of P's Cholesky factor L, so
-that φᵀP⁻¹φ = ‖Wφ‖² is a sum of squares: never negative, whatever the rounding.
+Equation numbers follow docs/method.md. Everything here is float64. The posterior precision is
+kept as its triangular factor R, P = RᵀR, and updated by a QR decomposition of [R; √β Φ]: adding
+to P itself would round the prior away in directions not yet seen, which are the very ones that
+curiosity is about (the error there grows with βN/α for P, with its square root for R). From R⁻¹,
+refreshed once per update, φᵀP⁻¹φ = ‖R⁻ᵀφ‖² is a sum of squares: never negative.
 """
 
 from __future__ import annotations
@@ -47,6 +49,11 @@ def posterior_precision(features: Tensor, config: RegressionConfig) -> Tensor:
 def whiten(factor: Tensor, features: Tensor) -> Tensor:
     """L⁻¹Φᵀ by a triangular solve: its columns' squared norms are φᵀP⁻¹φ. Differentiable."""
     return torch.linalg.solve_triangular(factor, features.T, upper=False)
+
+
+def _joined_factor(factor: Tensor, rows: Tensor) -> Tensor:
+    """The triangular R with RᵀR = factorᵀ factor + rowsᵀ rows."""
+    return torch.linalg.qr(torch.cat([factor, rows]), mode="r").R
 
 
 class _Workspace(threading.local):
@@ -96,8 +103,8 @@ class BayesianLinearRegression:
 
     def reset(self) -> None:
         """Forget all observations: back to the prior."""
-        prior = self.config.prior_precision * torch.eye(self.size, dtype=torch.float64)
-        self._adopt(prior, torch.zeros(self.size, self.target_size, dtype=torch.float64), 0)
+        moment = torch.zeros(self.size, self.target_size, dtype=torch.float64)
+        self._adopt(self._prior_factor(), moment, 0)
 
     def update(
         self, features: Tensor, targets: Tensor | None = None, forgetting: float = 1.0
@@ -114,23 +121,19 @@ class BayesianLinearRegression:
             raise InputError(
                 f"targets must be given exactly when target_size > 0, which is {self.target_size}"
             )
-        beta = self.config.noise_precision
-        precision = self._decayed(forgetting).addmm_(features.T, features, alpha=beta)
         moment = forgetting * self._moment
         if targets is not None:
             targets = self._checked("targets", targets, self.target_size)
-            moment += beta * features.T @ targets
-        self._adopt(precision, moment, self.count + len(features))
+            moment += self.config.noise_precision * features.T @ targets
+        factor = _joined_factor(self._decayed(forgetting), self._scaled(features))
+        self._adopt(factor, moment, self.count + len(features))
 
     def replace(self, features: Tensor, count: int) -> None:
         """Forget all, take in `features` weighted so that they stand for `count` observations."""
         features = self._checked("features", features, self.size)
         weight = count / max(len(features), 1)
-        self._adopt(
-            posterior_precision(math.sqrt(weight) * features, self.config),
-            torch.zeros_like(self._moment),
-            count,
-        )
+        factor = _joined_factor(self._prior_factor(), math.sqrt(weight) * self._scaled(features))
+        self._adopt(factor, torch.zeros_like(self._moment), count)
 
     def quadratic(self, features: Tensor) -> Tensor:
         """φᵀP⁻¹φ of each row: (N,), ≥ 0 by construction."""
@@ -154,46 +157,55 @@ class BayesianLinearRegression:
 
     @property
     def precision(self) -> Tensor:
-        """P, a copy."""
-        return self._precision.clone()
+        """P: (size, size)."""
+        return self._factor.T @ self._factor
 
     @property
     def log_determinant(self) -> float:
         """log |P|: it grows with everything that was learnt."""
-        return float(-2.0 * self._whitener.diagonal().log().sum())
+        return float(2.0 * self._factor.diagonal().abs().log().sum())
 
     def state_dict(self) -> dict[str, Any]:
-        """Precision, moment and count."""
+        """Factor, moment and count."""
         return {
-            "precision": self._precision.clone(),
+            "factor": self._factor.clone(),
             "moment": self._moment.clone(),
             "count": self.count,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` gave; of another size or not finite: rejected, no change."""
-        precision = self._checked("precision", state["precision"], self.size)
+        factor = self._checked("factor", state["factor"], self.size)
         moment = self._checked("moment", state["moment"], self.target_size)
-        if len(precision) != self.size or len(moment) != self.size:
-            raise LengthError(f"the posterior has {len(precision)} rows; expected {self.size}")
-        self._adopt(precision.clone(), moment.clone(), int(state["count"]))
+        if len(factor) != self.size or len(moment) != self.size:
+            raise LengthError(f"the posterior has {len(factor)} rows; expected {self.size}")
+        self._adopt(factor.clone(), moment.clone(), int(state["count"]))
+
+    def _prior_factor(self) -> Tensor:
+        identity = torch.eye(self.size, dtype=torch.float64)
+        return math.sqrt(self.config.prior_precision) * identity
+
+    def _scaled(self, features: Tensor) -> Tensor:
+        return math.sqrt(self.config.noise_precision) * features
 
     def _decayed(self, forgetting: float) -> Tensor:
+        """Rows whose square is λ(P - αI) + αI."""
         if forgetting == 1.0:
-            return self._precision.clone()
-        precision = forgetting * self._precision
-        precision.diagonal().add_((1.0 - forgetting) * self.config.prior_precision)
-        return precision
+            return self._factor
+        prior = math.sqrt(1.0 - forgetting) * self._prior_factor()
+        return torch.cat([math.sqrt(forgetting) * self._factor, prior])
 
-    def _adopt(self, precision: Tensor, moment: Tensor, count: int) -> None:
-        """Factor first, assign after: a failure leaves the old posterior in place."""
-        factor, failed = torch.linalg.cholesky_ex(precision)
-        if failed:
-            raise InputError("the precision is not positive definite; were features finite?")
+    def _adopt(self, factor: Tensor, moment: Tensor, count: int) -> None:
+        """Invert first, assign after: a failure leaves the old posterior in place.
+
+        Nothing is ever written into these tensors, so that a shallow copy is a snapshot.
+        """
         identity = torch.eye(self.size, dtype=torch.float64)
-        whitener = torch.linalg.solve_triangular(factor, identity, upper=False)
-        self._precision, self._moment, self.count = precision, moment, count
-        self._whitener = whitener.T.contiguous()
+        whitener = torch.linalg.solve_triangular(factor, identity, upper=True)
+        if not torch.isfinite(whitener).all():
+            raise InputError("the posterior is not positive definite; was its file damaged?")
+        self._factor, self._moment, self.count = factor, moment, count
+        self._whitener = whitener.contiguous()
 
     @staticmethod
     def _checked(name: str, rows: Tensor, width: int) -> Tensor:

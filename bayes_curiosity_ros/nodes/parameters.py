@@ -32,7 +32,9 @@ def declare(node: Node, default: T, prefix: str = "") -> T:
             values[field.name] = declare(node, value, f"{name}.")
             continue
         descriptor = ParameterDescriptor(
-            description=descriptions.get(field.name, ""), read_only=True
+            description=descriptions.get(field.name, ""),
+            read_only=True,
+            dynamic_typing=value is None,
         )
         set_value = node.declare_parameter(name, _as_parameter(value), descriptor).value
         values[field.name] = _as_field(set_value, hints[field.name])

@@ -79,10 +79,10 @@ def test_novelty_falls_where_one_has_been():
 def test_evaluate_changes_nothing():
     bonus = curiosity()
     bonus.update([episode(0)])
-    before = bonus.regression.state_dict()["precision"]
+    before = bonus.regression.state_dict()["factor"]
     first = bonus.evaluate(episode(1))
     assert np.array_equal(first, bonus.evaluate(episode(1)))
-    assert torch.equal(before, bonus.regression.state_dict()["precision"])
+    assert torch.equal(before, bonus.regression.state_dict()["factor"])
 
 
 def test_large_batches_are_scored_like_small_ones():
@@ -123,7 +123,7 @@ def test_rejected_episode_changes_nothing(value):
     with pytest.raises(NotFiniteError, match=r"vectors\[4\]\[1\]"):
         bonus.update([bad])
     after = bonus.regression.state_dict()
-    assert torch.equal(before["precision"], after["precision"])
+    assert torch.equal(before["factor"], after["factor"])
     assert before["count"] == after["count"]
 
 

@@ -158,7 +158,7 @@ def test_rejected_rows_change_nothing(rows, error):
     with pytest.raises(error):
         regression.update(rows)
     after = regression.state_dict()
-    assert torch.equal(before["precision"], after["precision"])
+    assert torch.equal(before["factor"], after["factor"])
     assert before["count"] == after["count"]
 
 

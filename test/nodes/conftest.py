@@ -1,0 +1,56 @@
+"""Real nodes in processes of their own, on a ROS domain that nobody else uses."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+DOMAIN = str(1 + os.getpid() % 100)
+GRAPH = {
+    "ROS_DOMAIN_ID": DOMAIN,
+    "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
+}
+os.environ.update(GRAPH)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process when the test's process ends, however it ends."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+@pytest.fixture
+def start():
+    """A function that starts a node's module and returns its process; all end with the test."""
+    processes = []
+
+    def run(module: str, *arguments: str, cwd=None) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=cwd,
+            preexec_fn=die_with_parent,
+        )
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=10)
+
+
+@pytest.fixture
+def background():
+    """A node of the test's own."""
+    from bayes_curiosity_ros.nodes.background import BackgroundNode
+
+    with BackgroundNode("tester") as node:
+        yield node
