@@ -1,6 +1,6 @@
 """Random commands through the safety filter, on moving arms: how many broke a limit?
 
-    python -m benchmarks.safety [--commands 1000000] [--arms 256] [--seed 0]
+    python -m benchmarks.safety [--commands 100000] [--arms 256] [--seed 0]
 
 Each arm is pushed somewhere for a while, then elsewhere: into the table, into itself, into its
 joint limits, out of the workspace; some commands are not even numbers. What the arms *did* is
@@ -60,7 +60,7 @@ class Arms:
         self.velocities = np.zeros_like(ready)
         self.push = np.zeros_like(ready)
 
-    def requests(self, base: np.ndarray, step: int) -> np.ndarray:
+    def requests(self, base: np.ndarray) -> np.ndarray:
         """Joint targets: a lasting push, noise, sometimes far too much, sometimes no number."""
         rng, world = self.rng, self.stepper.world
         renew = rng.random(len(base)) < 1.0 / PUSH_STEPS
@@ -72,14 +72,14 @@ class Arms:
         wanted[bad, rng.integers(base.shape[1])] = rng.choice([np.nan, np.inf, -np.inf])
         return wanted
 
-    def step(self, tally: Tally, index: int) -> None:
-        layout, world, dt = self.stepper.layout, self.stepper.world, self._dt
+    def step(self, tally: Tally) -> None:
+        layout = self.stepper.layout
         base = self.stepper.base_targets(self.rows)
         fingers = self.rows[:, layout.grip]
         targets, flags = self.filter.permit_batch(
-            base, self.velocities, self.requests(base, index), fingers
+            base, self.velocities, self.requests(base), fingers
         )
-        before, self.velocities = self.velocities, (targets - base) / dt
+        before, self.velocities = self.velocities, (targets - base) / self._dt
         grips = np.zeros(len(base))
         self.rows, seen = self.stepper.trace(self.rows, targets - base, grips, "qpos", "qvel")
         tally.commands += len(base)
@@ -109,15 +109,15 @@ def main() -> int:
     """Run and report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--robot", default="jaco.yaml", help="file in config/, or a path")
-    parser.add_argument("--commands", type=int, default=1_000_000)
+    parser.add_argument("--commands", type=int, default=100_000)
     parser.add_argument("--arms", type=int, default=256)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     rng = np.random.default_rng(arguments.seed)
     arms, tally = Arms(RobotConfig.load(arguments.robot), arguments.arms, rng), Tally()
     steps = -(-arguments.commands // arguments.arms)
-    for index in tqdm(range(steps), unit="step", mininterval=5):
-        arms.step(tally, index)
+    for _ in tqdm(range(steps), unit="step", mininterval=5):
+        arms.step(tally)
     broken = sum(tally.violations.values())
     line = {"name": "safety/violations", "ours": broken, "commands": tally.commands}
     print(json.dumps(line | {"violations": tally.violations, "changed": tally.changed}))

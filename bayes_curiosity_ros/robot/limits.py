@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayes_curiosity_ros.errors import InputError
+
 
 def limit_targets(
     previous: np.ndarray,
@@ -24,3 +26,14 @@ def limit_targets(
     """
     within = np.clip(requested, lower, upper)
     return previous + np.clip(within - previous, -max_delta, max_delta)
+
+
+def require_finite_command(name: str, values: np.ndarray) -> None:
+    """Refuse commands that are no numbers.
+
+    Raises:
+        InputError: one is not finite; the message says which.
+    """
+    if not np.isfinite(values).all():
+        where = np.argwhere(~np.isfinite(values))[0]
+        raise InputError(f"{name} {where.tolist()} = {values[tuple(where)]}; must be finite")

@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from bayes_curiosity_ros.errors import BayesCuriosityError, InputError
-from bayes_curiosity_ros.robot.limits import limit_targets
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.robot.limits import limit_targets, require_finite_command
 from bayes_curiosity_ros.robot.rows import RowLayout
 from bayes_curiosity_ros.robot.world import World
 
@@ -92,8 +92,8 @@ class Stepper:
         Returns:
             The rows, and (N, substeps, …) per field.
         """
-        _check_finite("joint delta", deltas)
-        _check_finite("gripper command", grips)
+        require_finite_command("joint delta", deltas)
+        require_finite_command("gripper command", grips)
         layout, rows = self.layout, rows.copy()
         before = self.base_targets(rows)
         after = limit_targets(before, before + deltas, self._max_delta, self._lower, self._upper)
@@ -104,6 +104,7 @@ class Stepper:
         controls = self._controls(before, after, grip_before, grip_after)
         record = ("sensordata", *fields)
         seen = batch.rollout(len(self._ramp), controls, record=record, ids=np.arange(len(rows)))
+        _raise_warnings(batch.warning[: len(rows), :, 1])
         self._store(rows, batch)
         rows[:, layout.contacts] = self._contacts(seen["sensordata"])
         rows[:, layout.target] = after
@@ -147,6 +148,7 @@ class Stepper:
         batch.qpos[:n] = rows[:, layout.qpos]
         batch.qvel[:n] = rows[:, layout.qvel]
         batch.qacc_warmstart[:n] = rows[:, layout.warmstart]
+        batch.warning[:n] = 0
         if self.world.object_qpos is None:
             batch.mocap_pos[:n, 0] = rows[:, layout.marker]
         if len(self.worlds) > 1:
@@ -185,7 +187,11 @@ class Stepper:
         return self._batch
 
 
-def _check_finite(name: str, values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        where = np.argwhere(~np.isfinite(values))[0]
-        raise InputError(f"{name} {where.tolist()} = {values[tuple(where)]}; must be finite")
+def _raise_warnings(counts: np.ndarray) -> None:
+    """MuJoCo resets a cell that diverges, and stops it: never go on as if nothing had happened."""
+    if counts.any():
+        cells = np.flatnonzero(counts.any(axis=1)).tolist()
+        kinds = [mujoco.mjtWarning(int(kind)).name for kind in np.flatnonzero(counts.any(axis=0))]
+        raise PhysicsError(
+            f"MuJoCo warned of {', '.join(kinds)} in cells {cells}; lower world.physics_step_s"
+        )

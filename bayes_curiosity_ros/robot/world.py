@@ -22,6 +22,7 @@ SEEN = np.array([0, 1, 1, 0, 0, 0], dtype=np.uint8)
 TABLE, OBJECT, CAMERA = "table", "object", "camera"
 CONTACT_CLASSES = ("self", "scene", "object")
 FLOOR_HEIGHT_M = -0.72
+SKY = (0.60, 0.68, 0.76)
 # Bits of contype / conaffinity: robot parts touch each other, the table and the object.
 ROBOT_BIT, SCENE_BIT = 1, 2
 
@@ -130,6 +131,15 @@ def _set_options(spec: mujoco.MjSpec, config: RobotConfig) -> None:
     spec.visual.global_.offwidth = 1280
     spec.visual.global_.offheight = 960
     spec.visual.map.znear = 0.01
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        rgb1=SKY,
+        rgb2=SKY,
+        width=64,
+        height=64,
+    )
     light = config.world.light
     spec.visual.headlight.ambient = [light.ambient] * 3
     spec.visual.headlight.diffuse = [0.0, 0.0, 0.0]

@@ -17,9 +17,8 @@ import numpy as np
 
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics, Intrinsics
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.world import MOVING_GROUP, STILL_GROUP, World
+from bayes_curiosity_ros.robot.world import MOVING_GROUP, SKY, STILL_GROUP, World
 
-SKY = np.array([0.60, 0.68, 0.76])
 CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 MAX_RANGE_M = 100.0
 
@@ -76,7 +75,7 @@ class RaycastScene:
         missed = hits.geoms < 0
         distances = np.where(missed, np.inf, hits.distances)
         colors = self._shade(hits)
-        colors[missed] = np.round(255 * SKY)
+        colors[missed] = np.round(255 * np.array(SKY))
         depths = np.minimum(distances * self._planar, self._max_depth).astype(np.float32)
         return distances, colors, depths
 

@@ -11,7 +11,6 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import ConfigError, ModelFileError
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.simulation import Simulation
@@ -49,13 +48,15 @@ class Demonstrations:
 
     Attributes:
         task: its name.
-        observations: N of them, with images when the task is visual.
+        vectors: (N, D) observations, as of `Task.observe`.
+        images: (N, 4, H, W) bytes when the task is visual, else None.
         actions: (N, A) in [-1, 1], noise included.
         episodes: episodes that ended while collecting; `successes` of them succeeded.
     """
 
     task: str
-    observations: Observations
+    vectors: np.ndarray
+    images: np.ndarray | None
     actions: np.ndarray
     episodes: int
     successes: int
@@ -63,9 +64,9 @@ class Demonstrations:
 
     def save(self, path: Path) -> None:
         """Write an .npz file: whole, or not at all."""
-        arrays = {"vectors": self.observations.vectors, "actions": self.actions}
-        if self.observations.images is not None:
-            arrays["images"] = self.observations.images
+        arrays = {"vectors": self.vectors, "actions": self.actions}
+        if self.images is not None:
+            arrays["images"] = self.images
         about = {"kind": KIND, "task": self.task, "episodes": self.episodes}
         about |= {"successes": self.successes, "config": vars(self.config)}
         temporary = path.with_name(path.name + ".part")
@@ -88,13 +89,14 @@ class Demonstrations:
                 raise ModelFileError(f"{path}: kind {about.get('kind')!r}, expected {KIND!r}")
             return Demonstrations(
                 about["task"],
-                Observations(arrays["vectors"], arrays.get("images")),
+                arrays["vectors"],
+                arrays.get("images"),
                 arrays["actions"],
                 about["episodes"],
                 about["successes"],
                 DemonstrationConfig(**about["config"]),
             )
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+        except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
             raise ModelFileError(
                 f"{path}: not a file of demonstrations ({error}); make one with "
                 "`bayes-curiosity demos`"
@@ -113,13 +115,16 @@ def collect(
     """
     rng = np.random.default_rng(config.seed)
     simulation = Simulation(task, min(config.parallel, config.count), rng)
-    parts: list[Observations] = []
+    vectors: list[np.ndarray] = []
+    images: list[np.ndarray] = []
     actions: list[np.ndarray] = []
     gathered = episodes = successes = 0
     while gathered < config.count:
         expert = task.expert_at(simulation.states)
         action = expert + config.noise_std * rng.standard_normal(expert.shape)
-        parts.append(task.observations(simulation.states))
+        vectors.append(simulation.observe())
+        if task.visual:
+            images.append(task.images(simulation.states))
         actions.append(np.clip(action, -1.0, 1.0))
         step = simulation.step(actions[-1])
         ended = step.terminated | step.truncated
@@ -127,9 +132,15 @@ def collect(
         simulation.restart(ended)
         progress(min(len(action), config.count - gathered))
         gathered += len(action)
-    observations = Observations.concatenate(parts)[: config.count]
-    taken = np.concatenate(actions)[: config.count]
-    return Demonstrations(task.name, observations, taken, int(episodes), int(successes), config)
+    return Demonstrations(
+        task.name,
+        np.concatenate(vectors)[: config.count],
+        np.concatenate(images)[: config.count] if task.visual else None,
+        np.concatenate(actions)[: config.count],
+        int(episodes),
+        int(successes),
+        config,
+    )
 
 
 def success_rate(task: ArmTask, count: int, seed: int, batch: int = 100) -> float:

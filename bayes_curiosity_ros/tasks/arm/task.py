@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.robot.cameras.raycast import RaycastCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.limits import require_finite_command
 from bayes_curiosity_ros.robot.randomization import Randomization
 from bayes_curiosity_ros.robot.rows import RowLayout
 from bayes_curiosity_ros.robot.settings import (
@@ -133,6 +133,7 @@ class ArmTask(Task):
             raise InputError(
                 f"actions have shape {actions.shape}; {self.name} takes (N, {self.action_size})"
             )
+        require_finite_command("action", actions)
         joints = len(self.robot.arm.joints)
         deltas = np.clip(actions[:, :joints], -1.0, 1.0) * self.max_delta_rad
         grips = (np.clip(actions[:, -1], -1, 1) + 1) / 2 if self.grips else np.zeros(len(actions))
@@ -147,10 +148,6 @@ class ArmTask(Task):
     def images(self, states: np.ndarray) -> np.ndarray:
         """What the camera sees: (N, 4, H, W) uint8, RGB and depth, 255 being `max_depth_m`."""
         return self.camera.images(states)
-
-    def observations(self, states: np.ndarray) -> Observations:
-        """Vectors, and images when the task is visual."""
-        return Observations(self.observe(states), self.images(states) if self.visual else None)
 
     @property
     def camera(self) -> RaycastCamera:
