@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import mujoco
 import numpy as np
 import pytest
@@ -189,12 +187,3 @@ def test_a_cell_that_diverges_is_an_error(stepper):
     rows[1, stepper.layout.qvel] = 1e12
     with pytest.raises(PhysicsError, match=r"mjWARN_BADQ.* in cells \[1\]; lower"):
         stepper.advance(rows, np.zeros((3, 6)), np.zeros(3))
-
-
-def test_another_arm_takes_its_place_by_config(robot):
-    slower = replace(robot, arm=replace(robot.arm, gripper=None))
-    world = build_world(slower)
-    stepper = Stepper(world, threads=1)
-    rows = stepper.advance(ready_rows(stepper), np.full((1, 6), 0.01), np.zeros(1))
-    assert world.fingers == ()
-    assert np.isfinite(rows).all()

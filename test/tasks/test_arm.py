@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.safety import Commanded, SafetyFilter
 from bayes_curiosity_ros.tasks.arm.demonstrations import success_rate
 from bayes_curiosity_ros.tasks.arm.grasp import Grasp
 from bayes_curiosity_ros.tasks.arm.gymnasium_env import ArmEnv
@@ -213,12 +214,14 @@ def test_visual_observations_hide_the_cylinder(rng):
         task.expert(task.observe(states))
 
 
-def test_a_bare_flange_cannot_grasp():
-    robot = RobotConfig.load()
-    bare = replace(robot, arm=replace(robot.arm, gripper=None))
-    with pytest.raises(ConfigError, match="needs a gripper"):
-        Grasp(bare)
-    assert Reach(bare, threads=1).action_size == 6
+def test_another_arm_takes_its_place_by_config():
+    gen3 = RobotConfig.load("gen3.yaml")
+    task = Reach(gen3, threads=1)
+    assert success_rate(task, 30, seed=5) == 1.0
+    assert task.stepper.world.fingers == ()
+    assert SafetyFilter(gen3).permit(Commanded.at_rest(gen3.arm.ready_rad), np.zeros(6)).changes
+    with pytest.raises(ConfigError, match=r"'grasp' needs a gripper; gen3_6dof.urdf has none"):
+        Grasp(gen3)
 
 
 def test_unknown_names_are_listed():
