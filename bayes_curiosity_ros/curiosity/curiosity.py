@@ -13,6 +13,7 @@ import torch
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
+from bayes_curiosity_ros.curiosity.small_batch import MAX_ROWS, SmallBatch
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
 FORMS = ("nonnegative", "paper")
@@ -69,15 +70,11 @@ class Curiosity:
         self.config = config or CuriosityConfig()
         self.encoder = encoder.requires_grad_(False)
         self.regression = BayesianLinearRegression(encoder.feature_size, self.config.regression)
+        self._small_batch = SmallBatch(self.encoder)
 
     def score(self, observations: Observations) -> Scores:
         """Variance, curiosity and reward of each observation; changes nothing."""
-        chunks = [
-            self.regression.quadratic(self.encoder.features(observations[i : i + CHUNK_ROWS]))
-            for i in range(0, len(observations), CHUNK_ROWS)
-        ]
-        quadratic = (torch.cat(chunks) if len(chunks) > 1 else chunks[0]).numpy()
-        return self._scores(quadratic)
+        return self._scores(self._quadratic(observations))
 
     def evaluate(self, transitions: Transitions) -> np.ndarray:
         """The reward of the observations *reached*: (N,) float64."""
@@ -106,6 +103,17 @@ class Curiosity:
         """Restore what `state_dict` gave."""
         self.encoder.load_state_dict(state["encoder"])
         self.regression.load_state_dict(state["regression"])
+
+    def _quadratic(self, observations: Observations) -> np.ndarray:
+        """φᵀP⁻¹φ of each observation: (N,)."""
+        with_images = self.encoder.trunk is not None or observations.images is not None
+        if len(observations) <= MAX_ROWS and not with_images:
+            return self._small_batch.quadratic(observations.vectors, self.regression.whitener)
+        chunks = [
+            self.regression.quadratic(self.encoder.features(observations[i : i + CHUNK_ROWS]))
+            for i in range(0, len(observations), CHUNK_ROWS)
+        ]
+        return (torch.cat(chunks) if len(chunks) > 1 else chunks[0]).numpy()
 
     def _scores(self, quadratic: np.ndarray) -> Scores:
         beta = self.config.regression.noise_precision

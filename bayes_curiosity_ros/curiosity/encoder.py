@@ -125,7 +125,7 @@ class Encoder(nn.Module):
 
     def tensors(self, observations: Observations) -> tuple[Tensor, Tensor | None]:
         """Check a batch and turn it into tensors; errors name what does not fit."""
-        vectors = self._checked_vectors(observations.vectors)
+        vectors = torch.from_numpy(self.checked_vectors(observations.vectors))
         if self.config.image_shape is None:
             if observations.images is not None:
                 raise ImageError("images were given, but this encoder has image_shape = None")
@@ -140,22 +140,21 @@ class Encoder(nn.Module):
         with torch.inference_mode():
             return self(vectors, images)
 
-    def _checked_vectors(self, vectors: np.ndarray) -> Tensor:
+    def checked_vectors(self, vectors: np.ndarray) -> np.ndarray:
+        """A float32 copy of vectors that fit; errors name what does not."""
         if vectors.shape[1] != self.config.vector_size:
             raise LengthError(
                 f"vectors have {vectors.shape[1]} numbers; this encoder takes "
                 f"{self.config.vector_size}"
             )
-        with np.errstate(over="ignore"):
-            tensor = torch.from_numpy(np.array(vectors, dtype=np.float32, order="C"))
-        low, high = tensor.aminmax() if len(tensor) else (0.0, 0.0)
-        if not (low >= -MAX_ABS_VALUE and high <= MAX_ABS_VALUE):  # so written that NaN fails
+        largest = np.abs(vectors).max(initial=0.0)
+        if not largest <= MAX_ABS_VALUE:  # so written that NaN fails
             row, column = np.argwhere(~(np.abs(vectors) <= MAX_ABS_VALUE))[0]
             raise NotFiniteError(
                 f"vectors[{row}][{column}] = {vectors[row, column]}; values must be finite and "
                 f"within ±{MAX_ABS_VALUE:g}"
             )
-        return tensor
+        return np.array(vectors, dtype=np.float32, order="C")
 
     def _checked_images(self, images: np.ndarray) -> Tensor:
         if images.shape[1:] != self.config.image_shape:

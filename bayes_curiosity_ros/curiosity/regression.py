@@ -139,7 +139,7 @@ class BayesianLinearRegression:
         """φᵀP⁻¹φ of each row: (N,), ≥ 0 by construction."""
         rows, whitened = _workspace.pair(len(features), self.size)
         rows.copy_(features)
-        torch.mm(rows, self._whitener, out=whitened)
+        torch.mm(rows, self.whitener, out=whitened)
         return torch.linalg.vector_norm(whitened, dim=1).square_()
 
     def variance(self, features: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ class BayesianLinearRegression:
     @property
     def weights(self) -> Tensor:
         """Equation (2), the posterior mean m: (size, target_size)."""
-        return self._whitener @ (self._whitener.T @ self._moment)
+        return self.whitener @ (self.whitener.T @ self._moment)
 
     @property
     def precision(self) -> Tensor:
@@ -205,7 +205,7 @@ class BayesianLinearRegression:
         if not torch.isfinite(whitener).all():
             raise InputError("the posterior is not positive definite; was its file damaged?")
         self._factor, self._moment, self.count = factor, moment, count
-        self._whitener = whitener.contiguous()
+        self.whitener = whitener.contiguous()
 
     @staticmethod
     def _checked(name: str, rows: Tensor, width: int) -> Tensor:

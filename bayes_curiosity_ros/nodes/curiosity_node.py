@@ -139,8 +139,11 @@ class CuriosityNode(Node):
     async def _score_in_slices(self, batch: ObservationBatch) -> tuple[Scores, int]:
         """Scores under one posterior, with a pause for others between slices."""
         observations = self._admitted(batch)
-        curiosity = self.keeper.snapshot()
         size = VECTOR_SLICE if observations.images is None else IMAGE_SLICE
+        if len(observations) <= size:
+            curiosity = self.keeper.curiosity
+            return curiosity.score(observations), curiosity.regression.count
+        curiosity = self.keeper.snapshot()
         parts = [curiosity.score(observations[:size])]
         for start in range(size, len(observations), size):
             await self._others_first()
@@ -187,8 +190,6 @@ class _Pause:
 
 
 def _joined(parts: list[Scores]) -> Scores:
-    if len(parts) == 1:
-        return parts[0]
     return Scores(
         variance=np.concatenate([part.variance for part in parts]),
         curiosity=np.concatenate([part.curiosity for part in parts]),

@@ -94,6 +94,27 @@ def test_large_batches_are_scored_like_small_ones():
     np.testing.assert_allclose(whole, np.concatenate(parts), rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("fourier", [0, 50])
+def test_small_batches_follow_every_change_of_encoder_and_posterior(fourier):
+    """Up to 64 rows take another road; it must lead to the same place, always."""
+    bonus = Curiosity(Encoder(EncoderConfig(3, fourier_features=fourier)))
+    rows = Observations(np.random.default_rng(3).normal(size=(65, 3)))
+
+    def assert_both_roads_agree():
+        many = bonus.score(rows).curiosity[:64]
+        np.testing.assert_allclose(bonus.score(rows[:64]).curiosity, many, rtol=0, atol=1e-4)
+
+    assert_both_roads_agree()
+    bonus.update([episode(0)])
+    assert_both_roads_agree()
+    bonus.encoder.standardise_inputs(5.0 + 3.0 * rows.vectors)
+    assert_both_roads_agree()
+    bonus.encoder.load_state_dict(
+        Encoder(EncoderConfig(3, fourier_features=fourier), seeded(5)).state_dict()
+    )
+    assert_both_roads_agree()
+
+
 def test_forgetting_revives_novelty():
     remembers, forgets = curiosity(), curiosity(forgetting=0.5)
     for bonus in (remembers, forgets):
