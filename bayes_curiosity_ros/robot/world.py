@@ -29,9 +29,11 @@ ROBOT_BIT, SCENE_BIT = 1, 2
 
 @dataclass(frozen=True)
 class World:
-    """A compiled model and where to find things in it.
+    """Two compiled models, equal but for their geoms, and where to find things in them.
 
     Attributes:
+        model: for physics: what touches, and nothing that would only cost time.
+        scene: for cameras: what is seen.
         joints: the controlled joints.
         fingers: the driven finger joints, empty for a bare flange.
         joint_qpos: addresses of the joints in qpos; `joint_dof` those in qvel.
@@ -44,6 +46,7 @@ class World:
     config: RobotConfig
     description: Description
     model: mujoco.MjModel
+    scene: mujoco.MjModel
     joints: tuple[Joint, ...]
     fingers: tuple[Joint, ...]
     joint_qpos: np.ndarray
@@ -103,7 +106,9 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     _add_object(spec, config, clearance_m)
     _add_camera(spec, config.world.camera)
     _add_contact_sensors(spec, config, description)
-    world = _index(_compile(spec, description), config, description, joints, fingers)
+    scene = _compile(_without_group(spec, TOUCHED_GROUP), description)
+    model = _compile(_without_group(spec, STILL_GROUP, MOVING_GROUP), description)
+    world = _index(model, scene, config, description, joints, fingers)
     _tune_servos(world)
     return world
 
@@ -113,6 +118,15 @@ def _load(description: Description) -> mujoco.MjSpec:
         return mujoco.MjSpec.from_file(str(description.urdf))
     except (ValueError, mujoco.FatalError) as error:
         raise ModelFileError(f"{description.urdf}: MuJoCo cannot load it ({error})") from error
+
+
+def _without_group(spec: mujoco.MjSpec, *groups: int) -> mujoco.MjSpec:
+    """A copy without the geoms of these groups, unless they can touch as well as be seen."""
+    copy = spec.copy()
+    for geom in list(copy.geoms):
+        if geom.group in groups and (geom.contype == 0 or geom.group == TOUCHED_GROUP):
+            copy.delete(geom)
+    return copy
 
 
 def _compile(spec: mujoco.MjSpec, description: Description) -> mujoco.MjModel:
@@ -336,6 +350,7 @@ def _tune_servos(world: World) -> None:
 
 def _index(
     model: mujoco.MjModel,
+    scene: mujoco.MjModel,
     config: RobotConfig,
     description: Description,
     joints: tuple[Joint, ...],
@@ -348,6 +363,7 @@ def _index(
         config=config,
         description=description,
         model=model,
+        scene=scene,
         joints=joints,
         fingers=fingers,
         joint_qpos=np.array([model.joint(joint.name).qposadr[0] for joint in joints]),
