@@ -21,6 +21,7 @@ TOUCHED_GROUP = 3
 SEEN = np.array([0, 1, 1, 0, 0, 0], dtype=np.uint8)
 TABLE, OBJECT, CAMERA = "table", "object", "camera"
 CONTACT_CLASSES = ("self", "scene", "object")
+GRAVITY_M_S2 = 9.81
 FLOOR_HEIGHT_M = -0.72
 SKY = (0.60, 0.68, 0.76)
 # Bits of contype / conaffinity: robot parts touch each other, the table and the object.
@@ -97,6 +98,7 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     description.require_link(arm.end_effector)
 
     spec = _load(description)
+    _weld_others(spec, config)
     _set_options(spec, config)
     _sort_geoms(spec, description, clearance_m, config.world.arm_brightness)
     _add_joint_servos(spec, config, joints)
@@ -136,9 +138,21 @@ def _compile(spec: mujoco.MjSpec, description: Description) -> mujoco.MjModel:
         raise ModelFileError(f"{description.urdf}: MuJoCo cannot compile it ({error})") from error
 
 
+def _weld_others(spec: mujoco.MjSpec, config: RobotConfig) -> None:
+    """Fix the joints that nobody asked for, where they are at zero."""
+    gripper = config.arm.gripper
+    wanted = {*config.arm.joints, *((*gripper.fingers, *gripper.tips) if gripper else ())}
+    for joint in list(spec.joints):
+        if joint.name not in wanted:
+            spec.delete(joint)
+
+
 def _set_options(spec: mujoco.MjSpec, config: RobotConfig) -> None:
     spec.option.timestep = config.world.physics_step_s
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.gravity = [0.0, 0.0, 0.0]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    # Every link has a few geoms at most: a tree of bounding boxes costs more than it saves.
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     # Elliptic cones with stiff friction: a held cylinder does not creep out of the fingers.
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 10.0
@@ -192,10 +206,8 @@ def _sort_geoms(
 
 
 def _add_joint_servos(spec: mujoco.MjSpec, config: RobotConfig, joints: tuple[Joint, ...]) -> None:
-    """Position servos on gravity-compensated links: no load, no droop."""
+    """Position servos; the arm's controllers cancel its weight, so gravity is left out."""
     arm = config.arm
-    for body in spec.bodies:
-        body.gravcomp = 1.0
     for joint, armature, friction in zip(joints, arm.armature_kg_m2, arm.friction_nm, strict=True):
         element = spec.joint(joint.name)
         element.armature = armature
@@ -276,6 +288,7 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
     body = spec.worldbody.add_body(name=OBJECT, pos=spot, mocap=not cylinder.tangible)
     if cylinder.tangible:
         body.add_freejoint(name=OBJECT)
+        _add_weight(spec, cylinder.mass_kg)
     bits = SCENE_BIT if cylinder.tangible else 0
     body.add_geom(
         name=OBJECT,
@@ -294,6 +307,20 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
         contype=bits,
         conaffinity=bits,
     )
+
+
+def _add_weight(spec: mujoco.MjSpec, mass_kg: float) -> None:
+    """A constant force on the object.
+
+    The links' weight and its compensation cancel; adding both up took a tenth of every step.
+    """
+    weight = spec.add_actuator(
+        name="weight", target=OBJECT, trntype=mujoco.mjtTrn.mjTRN_JOINT, gear=[0, 0, 1, 0, 0, 0]
+    )
+    weight.gaintype = mujoco.mjtGain.mjGAIN_FIXED
+    weight.gainprm[0] = 0.0
+    weight.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+    weight.biasprm[0] = -mass_kg * GRAVITY_M_S2
 
 
 def _add_camera(spec: mujoco.MjSpec, camera: CameraConfig) -> None:

@@ -119,8 +119,12 @@ class ArmTask(Task):
 
     def advance(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
         deltas, grips = self.commands(actions)
-        following = states.copy()
         going = ~self.terminal(states)
+        if going.all():
+            following = self.stepper.advance(states, deltas, grips)
+            self.account(following)
+            return following
+        following = states.copy()
         if going.any():
             rows = self.stepper.advance(states[going], deltas[going], grips[going])
             self.account(rows)
@@ -158,8 +162,7 @@ class ArmTask(Task):
 
     def collided(self, states: np.ndarray) -> np.ndarray:
         """Whether the arm touched itself or the scene: (N,) bool."""
-        touching = self.layout.touching
-        return touching(states, "self") | touching(states, "scene")
+        return self.layout.collided(states)
 
     def failed(self, states: np.ndarray) -> np.ndarray:
         """Whether an episode ended badly: (N,) bool."""
