@@ -257,6 +257,10 @@ def _add_table(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) -> 
         size=[*half, 0.1],
         group=TOUCHED_GROUP,
         margin=clearance_m / 2,
+        priority=2,
+        condim=3,
+        solref=[2.0 * config.world.physics_step_s, 1.0],
+        solimp=[0.97, 0.995, 0.001, 0.5, 2.0],
         contype=SCENE_BIT,
         conaffinity=SCENE_BIT,
     )
