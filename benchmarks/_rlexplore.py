@@ -1,7 +1,8 @@
 """RLeXplore's side of the curiosity benchmark; runs in the peers' environment.
 
-Each request is a JSON line: {"prepare": case, "method": "rnd" | "e3b", "batch": N} builds what
-is to be timed, {"repeat": true} times one repetition of it and answers {"seconds": …} per call.
+Each request is a JSON line: {"prepare": case, "method": M, "batch": N} with M one of "rnd",
+"rnd_frozen" and "e3b" builds what is to be timed, {"repeat": true} times one repetition of it and
+answers {"seconds": …} per call.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from rllte.xplore.reward import E3B, RND
 from benchmarks._timing import calls_per_repetition, repetition_s
 
 SHAPES = {"vector": (9,), "image": (4, 64, 64)}
-METHODS = {"rnd": RND, "e3b": E3B}
+METHODS = {"rnd": RND, "rnd_frozen": RND, "e3b": E3B}
 MAX_PARALLEL = 8  # environments in RLeXplore's own examples
 
 
@@ -50,12 +51,16 @@ class Noise(VectorEnv):
 def prepare(case: str, method: str, batch: int) -> Callable[[], object]:
     """RLeXplore's documented call: `compute` of a batch shaped (steps, environments, …).
 
-    `sync=False` leaves out the module's own training, as our `evaluate` does. E3B updates its
-    inverse covariance as it goes: that is how its reward is defined.
+    `sync=False` leaves out the module's own training, as our `evaluate` does. In 1.0.1, RND does
+    not hand `sync` on to its base class, so its running moments are updated all the same:
+    "rnd_frozen" takes that out, which its interface cannot. E3B updates its inverse covariance as
+    it goes: that is how its reward is defined.
     """
     parallel = min(batch, MAX_PARALLEL)
     shape = SHAPES[case]
     module = METHODS[method](Noise(shape, parallel), device="cpu")
+    if method == "rnd_frozen":
+        module.obs_norm.update = module.rwd_norm.update = lambda _: None
     rng = np.random.default_rng(1)
     size = (batch // parallel, parallel)
     samples = {
@@ -93,8 +98,9 @@ def _box(shape: tuple[int, ...]) -> spaces.Box:
 
 
 def _draw(rng: np.random.Generator, shape: tuple[int, ...]) -> torch.Tensor:
+    """Numbers for vectors; 0..255 for images, as floats: its moments cannot take bytes."""
     if len(shape) > 3:
-        return torch.from_numpy(rng.integers(0, 256, size=shape, dtype=np.uint8))
+        return torch.from_numpy(rng.integers(0, 256, size=shape, dtype=np.uint8)).float()
     return torch.from_numpy(rng.normal(size=shape).astype(np.float32))
 
 
