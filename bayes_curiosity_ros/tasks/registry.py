@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from bayes_curiosity_ros.errors import unknown_name
 from bayes_curiosity_ros.tasks.classic.acrobot import Acrobot
@@ -19,12 +20,29 @@ TASKS: dict[str, Callable[[], Task]] = {
 }
 
 
+def _arm_task(kind: str, visual: bool) -> Task:
+    # Imported when asked for: the classic tasks need no MuJoCo.
+    from bayes_curiosity_ros.tasks.arm.grasp import Grasp
+    from bayes_curiosity_ros.tasks.arm.reach import Reach
+
+    return {"reach": Reach, "grasp": Grasp}[kind](visual=visual)
+
+
+ARM_TASKS: dict[str, Callable[[], Task]] = {
+    "reach": partial(_arm_task, "reach", visual=False),
+    "grasp": partial(_arm_task, "grasp", visual=False),
+    "visual_reach": partial(_arm_task, "reach", visual=True),
+    "visual_grasp": partial(_arm_task, "grasp", visual=True),
+}
+
+
 def make_task(name: str) -> Task:
     """The task of this name.
 
     Raises:
         ConfigError: no such task; the message lists the names there are.
     """
-    if name not in TASKS:
-        raise unknown_name("task", name, TASKS)
-    return TASKS[name]()
+    tasks = TASKS | ARM_TASKS
+    if name not in tasks:
+        raise unknown_name("task", name, tasks)
+    return tasks[name]()

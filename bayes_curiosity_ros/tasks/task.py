@@ -7,7 +7,6 @@ shared between threads, and thousands of copies cost one NumPy call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,14 +26,14 @@ class Task(ABC):
             successful ones (see `successful`).
     """
 
-    name: ClassVar[str]
-    horizon: ClassVar[int]
-    observation_size: ClassVar[int]
-    action_size: ClassVar[int] = 1
-    observation_center: ClassVar[np.ndarray]
-    observation_scale: ClassVar[np.ndarray]
-    observation_bound: ClassVar[np.ndarray]
-    success_steps: ClassVar[int] = 1
+    name: str
+    horizon: int
+    observation_size: int
+    action_size: int = 1
+    observation_center: np.ndarray
+    observation_scale: np.ndarray
+    observation_bound: np.ndarray
+    success_steps: int = 1
 
     @abstractmethod
     def initial_states(self, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,37 @@
+"""Where the files that are not Python live: `urdf/`, `config/`, `launch/`, `rviz/`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from bayes_curiosity_ros.errors import ConfigError
+
+PACKAGE = "bayes_curiosity_ros"
+
+
+def share_directories() -> list[Path]:
+    """Every place to look, first match wins: the source tree, then the install prefixes."""
+    prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+    prefixes.append(Path(sys.prefix))
+    return [Path(__file__).resolve().parents[1], *(p / "share" / PACKAGE for p in prefixes)]
+
+
+def find(kind: str, name: str | Path) -> Path:
+    """The file `name` of this kind.
+
+    Args:
+        kind: the folder it belongs to, such as "urdf" or "config".
+        name: a file name in that folder, or a path of the user's own.
+
+    Raises:
+        ConfigError: there is none; the message lists where it was looked for.
+    """
+    own = Path(name).expanduser()
+    candidates = [own, *(share / kind / name for share in share_directories())]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    tried = ", ".join(str(candidate) for candidate in candidates)
+    raise ConfigError(f"no {kind} file {str(name)!r}; looked for {tried}")

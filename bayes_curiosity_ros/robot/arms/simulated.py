@@ -1,0 +1,142 @@
+"""The arm in simulation, with the interface of a real one."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import numpy as np
+
+from bayes_curiosity_ros.errors import InputError
+from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.safety import Change, Commanded, SafetyFilter
+from bayes_curiosity_ros.robot.stepper import Stepper
+from bayes_curiosity_ros.robot.world import CONTACT_CLASSES, build_world
+
+HOMED_RAD = 0.01
+
+
+class SimulatedArm:
+    """One row of a stepper, moved step by step.
+
+    With `robot.safety.collisions` every command passes the safety filter, as on a real arm.
+    Without, only speed and joint limits hold, and a collision is an outcome: the arm then
+    moves exactly as in the tasks of `tasks.arm`.
+
+    Args:
+        robot: the cell.
+        stepper: of a task, to share its rows; a new one for `robot` when None.
+    """
+
+    def __init__(self, robot: RobotConfig, stepper: Stepper | None = None) -> None:
+        self.robot = robot
+        self.stepper = stepper or Stepper(build_world(robot), threads=1)
+        self.filter = SafetyFilter(robot) if robot.safety.collisions else None
+        self._row: np.ndarray | None = None
+        self._velocity = np.zeros(len(robot.arm.joints))
+        self._steps = 0
+        self._stopped = ""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.robot.arm.joints
+
+    @property
+    def row(self) -> np.ndarray:
+        """The simulation's state; see `robot.rows`."""
+        if self._row is None:
+            raise ArmError("the simulated arm is not connected; call connect() first")
+        return self._row
+
+    def connect(self, timeout_s: float) -> None:
+        table = self.robot.world.table
+        spot = [*table.center_m, self.robot.world.object.height_m / 2]
+        self.place(self.stepper.initial(np.array([self.robot.arm.ready_rad]), np.array([spot]))[0])
+
+    def disconnect(self) -> None:
+        self._row = None
+
+    def place(self, row: np.ndarray) -> None:
+        """Begin an episode at this row: arm and object stand where it says."""
+        self._row = row.copy()
+        self._velocity = np.zeros(len(self.joint_names))
+
+    def state(self, timeout_s: float) -> ArmState:
+        row, layout, world = self.row, self.stepper.layout, self.stepper.world
+        rows, qpos = row[None], row[layout.qpos]
+        axis = layout.object_axis_columns
+        return ArmState(
+            stamp_s=self._steps * self.robot.world.control_step_s,
+            joints=layout.joints(rows)[0],
+            velocities=row[layout.qvel][world.joint_dof],
+            fingers=qpos[world.gripper_qpos],
+            gripper=self._gripper(qpos),
+            contacts=frozenset(c for c in CONTACT_CLASSES if layout.touching(rows, c)[0]),
+            object_position=layout.object_position(rows)[0],
+            object_orientation=np.array([1.0, 0, 0, 0]) if axis is None else row[axis],
+        )
+
+    def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
+        if self._stopped:
+            raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release() it first")
+        deltas = np.asarray(deltas, dtype=float)
+        if not np.isfinite(gripper):
+            raise InputError(f"gripper command {gripper}; must be between 0 and 1")
+        before = self.state(timeout_s).joints
+        permitted, changes, explanation = self._permit(deltas)
+        rows = self.stepper.advance(self.row[None], permitted[None], np.array([gripper]))
+        self._row, self._steps = rows[0], self._steps + 1
+        state = self.state(timeout_s)
+        return Executed(state.joints - before, changes, explanation, state)
+
+    def home(self, timeout_s: float) -> ArmState:
+        ready = np.array(self.robot.arm.ready_rad)
+        for _ in range(int(timeout_s / self.robot.world.control_step_s)):
+            away = ready - self.state(timeout_s).joints
+            if np.abs(away).max() < HOMED_RAD:
+                return self.state(timeout_s)
+            # Half the permitted speed: homing is nothing to hurry.
+            half = self.stepper.world.max_delta_rad / 2
+            self.move(np.clip(away, -half, half), 0.0, timeout_s)
+        raise ArmError(
+            f"not home after {timeout_s} s: {np.abs(away).max():.3f} rad away, something blocks it"
+        )
+
+    def stop(self, reason: str) -> None:
+        self._stopped = reason or "no reason given"
+        self._velocity = np.zeros(len(self.joint_names))
+
+    def release(self) -> None:
+        self._stopped = ""
+
+    def __enter__(self) -> SimulatedArm:
+        self.connect(timeout_s=0.0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.disconnect()
+
+    def _permit(self, deltas: np.ndarray) -> tuple[np.ndarray, Change, str]:
+        joints = len(self.joint_names)
+        if self.filter is None:
+            if deltas.shape != (joints,):
+                raise InputError(f"{deltas.size} joint deltas for {joints} joints")
+            return deltas, Change.NONE, ""
+        base = self.stepper.base_targets(self.row[None])[0]
+        finger = None if self.robot.arm.gripper is None else self.row[self.stepper.layout.grip]
+        asked = base + deltas if deltas.shape == (joints,) else deltas
+        decision = self.filter.permit(Commanded(base, self._velocity, finger), asked)
+        self._velocity = decision.commanded.velocity
+        return decision.commanded.position - base, decision.changes, decision.explanation
+
+    def _gripper(self, qpos: np.ndarray) -> float:
+        gripper, world = self.robot.arm.gripper, self.stepper.world
+        if gripper is None:
+            return 0.0
+        angle = float(qpos[world.gripper_qpos[: len(gripper.fingers)]].mean())
+        return float(np.clip((angle - gripper.open_rad) / gripper.travel_rad, 0.0, 1.0))

@@ -1,0 +1,114 @@
+"""What every RGBD camera offers, simulated or real."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.robot.config import CameraConfig
+from bayes_curiosity_ros.robot.world import look_at
+
+
+class CameraError(BayesCuriosityError):
+    """A camera is not connected, or gave no frame in time."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One RGBD image; colour and depth are registered pixel by pixel.
+
+    Attributes:
+        color: (H, W, 3) uint8 RGB.
+        depth: (H, W) float32 in [m] along the optical axis.
+        stamp_s: when it was taken.
+    """
+
+    color: np.ndarray
+    depth: np.ndarray
+    stamp_s: float
+
+
+@dataclass(frozen=True)
+class Intrinsics:
+    """A pinhole without distortion: u = fx x / z + cx, v = fy y / z + cy, pixel centres at .5.
+
+    `x` points right, `y` down and `z` along the view, as in REP 103's optical frames.
+    """
+
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    @staticmethod
+    def of(camera: CameraConfig) -> Intrinsics:
+        focal = camera.focal_px
+        return Intrinsics(
+            camera.width, camera.height, focal, focal, camera.width / 2, camera.height / 2
+        )
+
+    def rays(self) -> np.ndarray:
+        """Directions of the pixels in the optical frame, scaled to z = 1: (H W, 3)."""
+        columns = (np.arange(self.width) + 0.5 - self.cx) / self.fx
+        rows = (np.arange(self.height) + 0.5 - self.cy) / self.fy
+        x, y = np.meshgrid(columns, rows)
+        return np.stack([x, y, np.ones_like(x)], axis=-1).reshape(-1, 3)
+
+
+@dataclass(frozen=True)
+class Extrinsics:
+    """Pose of the optical frame in the world: `rotation` (3, 3), `position` (3,) in [m]."""
+
+    position: np.ndarray
+    rotation: np.ndarray
+
+    @staticmethod
+    def of(camera: CameraConfig) -> Extrinsics:
+        # MuJoCo's cameras look along -z with y up; optical frames along z with y down.
+        return Extrinsics(np.array(camera.position_m), look_at(camera) * [1.0, -1.0, -1.0])
+
+
+@runtime_checkable
+class Camera(Protocol):
+    """An RGBD camera; usable as a context manager."""
+
+    @property
+    def intrinsics(self) -> Intrinsics: ...
+
+    @property
+    def extrinsics(self) -> Extrinsics: ...
+
+    def connect(self, timeout_s: float) -> None:
+        """Start it.
+
+        Raises:
+            CameraError: it did not start in time; the message says what to check.
+        """
+        ...
+
+    def disconnect(self) -> None:
+        """Stop it; harmless when it is not connected."""
+        ...
+
+    def read(self, timeout_s: float) -> Frame:
+        """The next frame.
+
+        Raises:
+            CameraError: not connected, or none came in time.
+        """
+        ...
+
+    def __enter__(self) -> Camera: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

@@ -1,0 +1,320 @@
+"""One filter between what is asked of an arm and what it is told; every arm uses it.
+
+It keeps no memory: what was commanded before comes in, what may be commanded now goes out. And
+it never relies on luck: a command is permitted only if, after it, braking at the allowed
+deceleration ends in a stop that is within all limits, so there always is a way out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+import numpy as np
+
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.robot.clearance import PoseChecker, Violation
+from bayes_curiosity_ros.robot.config import RobotConfig
+
+
+class Change(IntFlag):
+    """Why a permitted command differs from the requested one."""
+
+    NONE = 0
+    NOT_FINITE = 1
+    WRONG_LENGTH = 2
+    OUTSIDE_LIMITS = 4
+    STEP = 8
+    VELOCITY = 16
+    ACCELERATION = 32
+    JOINT_LIMIT = 64
+    COLLISION = 128
+    TABLE = 256
+    WORKSPACE = 512
+
+
+# Refused outright: the arm brakes instead of following a scaled-down command.
+REFUSALS = (
+    Change.NOT_FINITE
+    | Change.WRONG_LENGTH
+    | Change.OUTSIDE_LIMITS
+    | Change.COLLISION
+    | Change.TABLE
+    | Change.WORKSPACE
+)
+POSE_CHANGES = {
+    Violation.COLLISION: Change.COLLISION,
+    Violation.TABLE: Change.TABLE,
+    Violation.WORKSPACE: Change.WORKSPACE,
+}
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Commanded:
+    """What an arm was last told.
+
+    Attributes:
+        position: (J,) joint targets in [rad].
+        velocity: (J,) speed towards them in [rad/s].
+        finger_rad: finger angle, or None for open.
+    """
+
+    position: np.ndarray
+    velocity: np.ndarray
+    finger_rad: float | None = None
+
+    @staticmethod
+    def at_rest(position: np.ndarray, finger_rad: float | None = None) -> Commanded:
+        """Standing still."""
+        position = np.array(position, dtype=float)
+        return Commanded(position, np.zeros_like(position), finger_rad)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What may be commanded, and why it is not what was asked for.
+
+    Attributes:
+        commanded: to send, and to hand in with the next request.
+        changes: all reasons that applied.
+        explanation: the same for a person; empty when nothing was changed.
+    """
+
+    commanded: Commanded
+    changes: Change
+    explanation: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether the request was dropped and the arm brakes."""
+        return bool(self.changes & REFUSALS)
+
+
+class SafetyFilter:
+    """Requested joint targets in, permitted ones out.
+
+    Args:
+        threads: threads to check poses on; 0 for one per core.
+
+    Raises:
+        ConfigError: the limits do not fit the arm.
+    """
+
+    def __init__(self, robot: RobotConfig, threads: int = 1) -> None:
+        config = robot.safety
+        self.config = config
+        self.checker = PoseChecker(robot, threads=threads)
+        world = self.checker.world
+        self._names = [joint.name for joint in world.joints]
+        self._dt = robot.world.control_step_s
+        self._hard = world.lower_rad, world.upper_rad
+        self._lower = world.lower_rad + config.joint_margin_rad
+        self._upper = world.upper_rad - config.joint_margin_rad
+        self._speed = _speed_limits(robot, world.max_velocity_rad_s)
+        self._step = np.inf if config.max_step_rad is None else config.max_step_rad
+        self._acceleration = np.empty(len(self._names))
+        self._acceleration[:] = config.max_acceleration_rad_s2
+        self._lever = _levers(self.checker)
+
+    def permit(self, last: Commanded, requested: np.ndarray) -> Decision:
+        """Decide on one command.
+
+        Args:
+            last: what was commanded before.
+            requested: (J,) joint targets in [rad].
+        """
+        wanted = np.asarray(requested, dtype=float).ravel()
+        wrong = Change.NONE
+        if wanted.shape != last.position.shape:
+            wrong, wanted = Change.WRONG_LENGTH, last.position
+        fingers = None if last.finger_rad is None else np.array([last.finger_rad])
+        target, flags = self.permit_batch(
+            last.position[None], last.velocity[None], wanted[None], fingers, wrong
+        )
+        velocity = (target[0] - last.position) / self._dt
+        changes = Change(int(flags[0]))
+        explanation = self._explain(last, np.asarray(requested, dtype=float), target[0], changes)
+        return Decision(Commanded(target[0], velocity, last.finger_rad), changes, explanation)
+
+    def permit_batch(
+        self,
+        positions: np.ndarray,
+        velocities: np.ndarray,
+        requested: np.ndarray,
+        fingers: np.ndarray | None = None,
+        refuse: Change = Change.NONE,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Decide on N commands.
+
+        Args:
+            positions, velocities: (N, J) what each arm was last told.
+            requested: (N, J) joint targets.
+            fingers: (N,) finger angles in [rad]; open when None.
+            refuse: reasons known already to refuse all of them.
+
+        Returns:
+            The permitted targets (N, J), and a `Change` for each (N,) int.
+        """
+        flags = np.full(len(positions), int(refuse))
+        finite = np.isfinite(requested).all(axis=1)
+        inside = ((positions >= self._hard[0]) & (positions <= self._hard[1])).all(axis=1)
+        flags[~finite] |= Change.NOT_FINITE
+        flags[~inside] |= Change.OUTSIDE_LIMITS
+        wanted = np.where(finite[:, None], requested, positions)
+        velocity, limits = self._limit(positions, velocities, wanted)
+        refused = (flags & REFUSALS) != 0
+        flags[~refused] |= limits[~refused]
+        if self.config.collisions and not refused.all():
+            ask = np.flatnonzero(~refused)
+            asked = None if fingers is None else fingers[ask]
+            flags[ask] |= self._check(positions[ask], velocity[ask], asked)
+            refused = (flags & REFUSALS) != 0
+        velocity[refused] = self._brake(velocities[refused])
+        velocity[~inside] = 0.0
+        return positions + velocity * self._dt, flags
+
+    def _limit(
+        self, position: np.ndarray, before: np.ndarray, wanted: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities (N, J) within step, speed, acceleration and joint limits; flags (N,)."""
+        flags = np.zeros(len(position), dtype=int)
+        velocity = (wanted - position) / self._dt
+        change = self._acceleration * self._dt
+        bounds = (
+            (Change.STEP, -self._step / self._dt, self._step / self._dt),
+            (Change.VELOCITY, -self._speed, self._speed),
+            (Change.ACCELERATION, before - change, before + change),
+            (
+                Change.JOINT_LIMIT,
+                -self._fastest_stop(position - self._lower),
+                self._fastest_stop(self._upper - position),
+            ),
+        )
+        for reason, lower, upper in bounds:
+            limited = np.clip(velocity, lower, upper)
+            flags[(np.abs(limited - velocity) > TOLERANCE).any(axis=1)] |= reason
+            velocity = limited
+        return velocity, flags
+
+    def _fastest_stop(self, room: np.ndarray) -> np.ndarray:
+        """Largest speed for one control step that braking can still end within `room` [rad].
+
+        From v dt + v² / 2a = room; braking in steps needs no more than v² / 2a.
+        """
+        room = np.maximum(room, 0.0)
+        a, dt = self._acceleration, self._dt
+        with np.errstate(invalid="ignore"):
+            speed = a * (np.sqrt(dt**2 + 2.0 * room / a) - dt)
+        return np.where(np.isfinite(room), speed, np.inf)
+
+    def _brake(self, velocity: np.ndarray) -> np.ndarray:
+        slower = np.maximum(np.abs(velocity) - self._acceleration * self._dt, 0.0)
+        return np.sign(velocity) * slower
+
+    def _check(
+        self, position: np.ndarray, velocity: np.ndarray, fingers: np.ndarray | None
+    ) -> np.ndarray:
+        """Flags (N,) of all poses on the way of the command, and of braking after it."""
+        flags = np.zeros(len(position), dtype=int)
+        owners, poses = [], []
+        moving = np.arange(len(position))
+        while len(moving):
+            owner, path = self._path(position[moving], velocity[moving])
+            owners.append(moving[owner])
+            poses.append(path)
+            position = position + velocity * self._dt
+            velocity = self._brake(velocity)
+            moving = moving[(velocity[moving] != 0).any(axis=1)]
+        owner = np.concatenate(owners)
+        found = self.checker.check(
+            np.concatenate(poses), None if fingers is None else fingers[owner]
+        )
+        for violation, change in POSE_CHANGES.items():
+            flags[owner[(found & violation) != 0]] |= change
+        return flags
+
+    def _path(self, position: np.ndarray, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Poses from here to one control step ahead, no point of the arm moving further than
+        the clearance between two of them; and which row each belongs to."""
+        move = velocity * self._dt
+        travel = np.abs(move) @ self._lever
+        counts = np.maximum(np.ceil(travel / self.checker.clearance_m).astype(int), 1)
+        owner = np.repeat(np.arange(len(position)), counts)
+        index = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+        share = index / counts[owner]
+        return owner, position[owner] + share[:, None] * move[owner]
+
+    def _explain(
+        self, last: Commanded, requested: np.ndarray, target: np.ndarray, changes: Change
+    ) -> str:
+        words = []
+        if changes & Change.WRONG_LENGTH:
+            words.append(f"{requested.size} joint targets for {len(self._names)} joints")
+        if changes & Change.NOT_FINITE:
+            words.append(f"targets {requested.tolist()} are not all finite")
+        if changes & Change.OUTSIDE_LIMITS:
+            words += self._outside(last.position)
+        limits = changes & (
+            Change.STEP | Change.VELOCITY | Change.ACCELERATION | Change.JOINT_LIMIT
+        )
+        if limits and not changes & REFUSALS:
+            names = ", ".join(str(flag.name).lower() for flag in Change if flag & limits)
+            words += [
+                f"{name} asked for {asked:.4f} rad, given {given:.4f} ({names})"
+                for name, asked, given in zip(self._names, requested, target, strict=True)
+                if abs(asked - given) > TOLERANCE
+            ]
+        if changes & (Change.COLLISION | Change.TABLE | Change.WORKSPACE):
+            words += self._obstacles(last, requested)
+        return "; ".join(words)
+
+    def _outside(self, position: np.ndarray) -> list[str]:
+        lower, upper = self._hard
+        return [
+            f"{name} is at {value:.4f} rad, outside {low} … {high}: move it back by hand first"
+            for name, value, low, high in zip(self._names, position, lower, upper, strict=True)
+            if not low <= value <= high
+        ]
+
+    def _obstacles(self, last: Commanded, requested: np.ndarray) -> list[str]:
+        velocity, _ = self._limit(last.position[None], last.velocity[None], requested[None])
+        position = last.position[None]
+        while velocity.any():
+            for pose in self._path(position, velocity)[1]:
+                words = self.checker.explain(pose, last.finger_rad)
+                if words:
+                    return words
+            position, velocity = position + velocity * self._dt, self._brake(velocity)
+        return self.checker.explain(position[0], last.finger_rad)
+
+
+def _speed_limits(robot: RobotConfig, hardware: np.ndarray) -> np.ndarray:
+    speeds = robot.safety.max_velocity_rad_s
+    if speeds is None:
+        return robot.arm.speed_fraction * hardware
+    if len(speeds) not in (1, len(hardware)):
+        raise ConfigError(
+            f"safety.max_velocity_rad_s has {len(speeds)} values for {len(hardware)} joints"
+        )
+    limits = np.empty(len(hardware))
+    limits[:] = speeds
+    if (limits > hardware).any():
+        raise ConfigError(
+            f"safety.max_velocity_rad_s = {speeds} exceeds the arm's own {hardware.tolist()}"
+        )
+    return limits
+
+
+def _levers(checker: PoseChecker) -> np.ndarray:
+    """For every joint, how far from its axis a point of the arm can be, at most, in [m]."""
+    world, model = checker.world, checker.world.model
+    reach = np.zeros(model.nbody)
+    for body in range(model.nbody - 1, 0, -1):
+        for geom in np.flatnonzero(model.geom_bodyid == body):
+            extent = np.linalg.norm(model.geom_pos[geom]) + model.geom_rbound[geom]
+            reach[body] = max(reach[body], extent)
+        parent = model.body_parentid[body]
+        step = np.linalg.norm(model.body_pos[body])
+        reach[parent] = max(reach[parent], step + reach[body])
+    return np.array([reach[model.body(joint.child).id] for joint in world.joints])

@@ -1,0 +1,197 @@
+"""Rows in, rows out: many cells advanced by one control step on a pool of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch
+
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.robot.limits import limit_targets, require_finite_command
+from bayes_curiosity_ros.robot.rows import RowLayout
+from bayes_curiosity_ros.robot.world import World
+
+
+class PhysicsError(BayesCuriosityError):
+    """The simulation diverged."""
+
+
+class Stepper:
+    """Advances rows of state and keeps none: equal rows give equal results at any thread count.
+
+    Args:
+        worlds: one world, or variants of it that rows refer to by index.
+        threads: threads to step on; 0 for one per core.
+        extra: columns a row has for the task.
+    """
+
+    def __init__(self, worlds: World | Sequence[World], threads: int = 0, extra: int = 0) -> None:
+        self.worlds = (worlds,) if isinstance(worlds, World) else tuple(worlds)
+        self.world = self.worlds[0]
+        self.layout = RowLayout.of(self.world, extra)
+        self.threads = threads
+        config = self.world.config
+        self._dt = config.world.control_step_s
+        self._ramp = np.arange(1, config.world.substeps + 1) / config.world.substeps
+        # A critically damped servo lags a ramp by 2 / ω. Leading by half of that makes its
+        # response first order: no overshoot in speed, a lag of 1 / ω.
+        self._lead_s = 1.0 / config.arm.servo_rad_s
+        self._max_delta = self.world.max_delta_rad
+        margin = config.safety.joint_margin_rad
+        self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
+        self._batch: Batch | None = None
+
+    def initial(
+        self, joints: np.ndarray, objects: np.ndarray, variants: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Rows at rest.
+
+        Args:
+            joints: (N, J) joint angles in [rad].
+            objects: (N, 3) positions of the object's centre in [m].
+            variants: (N,) index of the world of each row; 0 when None.
+        """
+        layout, world = self.layout, self.world
+        count = len(objects)
+        rows = np.zeros((count, layout.size))
+        qpos = rows[:, layout.qpos]
+        qpos[:] = world.model.qpos0
+        qpos[:, world.joint_qpos] = joints
+        gripper = world.config.arm.gripper
+        if gripper is not None:
+            qpos[:, world.gripper_qpos[: len(gripper.fingers)]] = gripper.open_rad
+            rows[:, layout.grip] = gripper.open_rad
+        rows[:, layout.object_columns] = objects
+        rows[:, layout.target] = joints
+        rows[:, layout.variant] = 0 if variants is None else variants
+        self._read_hand(rows, self._load(rows))
+        return rows
+
+    def advance(self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray) -> np.ndarray:
+        """The rows one control step later.
+
+        Args:
+            rows: (N, S).
+            deltas: (N, J) requested changes of the joint targets in [rad]; clipped to the
+                velocity limit and the joint limits.
+            grips: (N,) from 0, open, to 1, closed; fingers follow at their own speed.
+
+        Raises:
+            InputError: a command is not finite.
+            PhysicsError: the simulation diverged.
+        """
+        return self.trace(rows, deltas, grips)[0]
+
+    def trace(
+        self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray, *fields: str
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """As `advance`, with what these fields of MuJoCo's data were after every physics step.
+
+        Returns:
+            The rows, and (N, substeps, …) per field.
+        """
+        require_finite_command("joint delta", deltas)
+        require_finite_command("gripper command", grips)
+        layout, rows = self.layout, rows.copy()
+        before = self.base_targets(rows)
+        after = limit_targets(before, before + deltas, self._max_delta, self._lower, self._upper)
+        grip_before = rows[:, layout.grip]
+        grip_after = self._limit_grip(grip_before, grips)
+
+        batch = self._load(rows)
+        controls = self._controls(before, after, grip_before, grip_after)
+        record = ("sensordata", *fields)
+        seen = batch.rollout(len(self._ramp), controls, record=record, ids=np.arange(len(rows)))
+        _raise_warnings(batch.warning[: len(rows), :, 1])
+        self._store(rows, batch)
+        rows[:, layout.contacts] = self._contacts(seen["sensordata"])
+        rows[:, layout.target] = after
+        rows[:, layout.grip] = grip_after
+        self._read_hand(rows, batch)
+        return rows, seen
+
+    def _controls(
+        self,
+        before: np.ndarray,
+        after: np.ndarray,
+        grip_before: np.ndarray,
+        grip_after: np.ndarray,
+    ) -> np.ndarray:
+        """Targets per physics step: a ramp, a little ahead of itself."""
+        change = after - before
+        joints = before[:, None] + self._ramp[:, None] * change[:, None]
+        joints += (self._lead_s / self._dt) * change[:, None]
+        grip = grip_before[:, None] + self._ramp * (grip_after - grip_before)[:, None]
+        fingers = np.repeat(grip[:, :, None], len(self.world.fingers), axis=2)
+        return np.concatenate([joints, fingers], axis=2)
+
+    def base_targets(self, rows: np.ndarray) -> np.ndarray:
+        """Joint targets, (N, J), that the next changes add to.
+
+        They are the last ones, on a leash of half a step: a blocked arm does not wind up.
+        """
+        measured, lead = self.layout.joints(rows), self._max_delta / 2
+        return np.clip(rows[:, self.layout.target], measured - lead, measured + lead)
+
+    def _limit_grip(self, before: np.ndarray, grips: np.ndarray) -> np.ndarray:
+        gripper = self.world.config.arm.gripper
+        if gripper is None:
+            return before
+        wanted = gripper.open_rad + gripper.travel_rad * np.clip(grips, 0.0, 1.0)
+        step = self.world.fingers[0].max_velocity_rad_s * self._dt
+        return before + np.clip(wanted - before, -step, step)
+
+    def _load(self, rows: np.ndarray) -> Batch:
+        batch, layout, n = self._sized(len(rows)), self.layout, len(rows)
+        batch.qpos[:n] = rows[:, layout.qpos]
+        batch.qvel[:n] = rows[:, layout.qvel]
+        batch.qacc_warmstart[:n] = rows[:, layout.warmstart]
+        batch.warning[:n] = 0
+        if self.world.object_qpos is None:
+            batch.mocap_pos[:n, 0] = rows[:, layout.marker]
+        if len(self.worlds) > 1:
+            models = [self.worlds[int(i)].model for i in rows[:, layout.variant]]
+            models += [self.world.model] * (batch.nsim - n)
+            batch.set_models(models)
+        return batch
+
+    def _store(self, rows: np.ndarray, batch: Batch) -> None:
+        layout, n = self.layout, len(rows)
+        rows[:, layout.qpos] = batch.qpos[:n]
+        rows[:, layout.qvel] = batch.qvel[:n]
+        rows[:, layout.warmstart] = batch.qacc_warmstart[:n]
+        if not np.isfinite(rows).all():
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+            raise PhysicsError(
+                f"simulation diverged in cells {bad.tolist()}; lower physics_step_s"
+            )
+
+    def _read_hand(self, rows: np.ndarray, batch: Batch) -> None:
+        batch.forward(ids=np.arange(len(rows)), stage=mujoco.mjtStage.mjSTAGE_POS)
+        rows[:, self.layout.hand] = batch.xpos[: len(rows), self.world.end_effector_body]
+
+    def _contacts(self, sensordata: np.ndarray) -> np.ndarray:
+        """Whether each class of contact was seen at any physics step: (N, classes)."""
+        seen = np.zeros((len(sensordata), len(self.world.contact_sensors)), dtype=bool)
+        for column, address in enumerate(self.world.contact_sensors):
+            if address >= 0:
+                seen[:, column] = (sensordata[:, :, address] > 0).any(axis=1)
+        return seen
+
+    def _sized(self, count: int) -> Batch:
+        if self._batch is None or self._batch.nsim < count:
+            self._batch = Batch(self.world.model, count, self.threads)
+            self._batch.bind("xpos")
+        return self._batch
+
+
+def _raise_warnings(counts: np.ndarray) -> None:
+    """MuJoCo resets a cell that diverges, and stops it: never go on as if nothing had happened."""
+    if counts.any():
+        cells = np.flatnonzero(counts.any(axis=1)).tolist()
+        kinds = [mujoco.mjtWarning(int(kind)).name for kind in np.flatnonzero(counts.any(axis=0))]
+        raise PhysicsError(
+            f"MuJoCo warned of {', '.join(kinds)} in cells {cells}; lower world.physics_step_s"
+        )

@@ -1,0 +1,83 @@
+"""Bring the hand to the cylinder, which is only a marker here. Dense reward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.settings import require_nonnegative, require_positive
+from bayes_curiosity_ros.tasks.arm.expert import ReachExpert
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+
+
+@dataclass(frozen=True)
+class ReachConfig:
+    """Reward and success.
+
+    Attributes:
+        success_m: the hand has arrived within this distance of the cylinder's centre.
+        reward_per_m: for every metre that the hand came closer in a step.
+        success_reward: on arrival.
+        collision_reward: on touching the table or the arm itself.
+    """
+
+    success_m: float = 0.05
+    reward_per_m: float = 10.0
+    success_reward: float = 5.0
+    collision_reward: float = -5.0
+
+    def __post_init__(self) -> None:
+        require_positive(self, "success_m")
+        require_nonnegative(self, "reward_per_m", "success_reward")
+
+
+class Reach(ArmTask):
+    """Own columns of a row: the distance to the target now, and one step before."""
+
+    name = "reach"
+    horizon = 50
+    grips = False
+    extra_columns = 2
+
+    def __init__(
+        self, robot: RobotConfig | None = None, config: ReachConfig | None = None, **options: Any
+    ) -> None:
+        super().__init__(robot, **options)
+        self.config = config or ReachConfig()
+        self._expert: ReachExpert | None = None
+
+    def begin(self, states: np.ndarray) -> None:
+        states[:, self.layout.extra] = self._measure(states)[:, None]
+
+    def account(self, states: np.ndarray) -> None:
+        now, before = self._columns()
+        states[:, before] = states[:, now]
+        states[:, now] = self._measure(states)
+
+    def distance(self, states: np.ndarray) -> np.ndarray:
+        """From the hand to the cylinder's centre in [m]: (N,)."""
+        return states[:, self._columns()[0]]
+
+    def reward(self, states: np.ndarray) -> np.ndarray:
+        config, (now, before) = self.config, self._columns()
+        closer = config.reward_per_m * (states[:, before] - states[:, now])
+        collided = config.collision_reward * self.collided(states)
+        return closer + collided + config.success_reward * self.successful(states)
+
+    def successful(self, states: np.ndarray) -> np.ndarray:
+        return (self.distance(states) <= self.config.success_m) & ~self.failed(states)
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        if self._expert is None:
+            self._expert = ReachExpert(self.robot)
+        return self._expert(observations)
+
+    def _columns(self) -> tuple[int, int]:
+        return self.layout.extra.start, self.layout.extra.start + 1
+
+    def _measure(self, states: np.ndarray) -> np.ndarray:
+        away = states[:, self.layout.hand] - self.layout.object_position(states)
+        return np.linalg.norm(away, axis=1)

@@ -1,0 +1,205 @@
+"""What reach and grasp share: the cell, the placements, the commands, the camera."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayes_curiosity_ros.errors import ConfigError, InputError
+from bayes_curiosity_ros.robot.cameras.raycast import RaycastCamera
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.limits import require_finite_command
+from bayes_curiosity_ros.robot.randomization import Randomization
+from bayes_curiosity_ros.robot.rows import RowLayout
+from bayes_curiosity_ros.robot.settings import (
+    require_finite,
+    require_nonnegative,
+    require_positive,
+)
+from bayes_curiosity_ros.robot.stepper import Stepper
+from bayes_curiosity_ros.robot.world import build_world
+from bayes_curiosity_ros.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where an episode starts.
+
+    Attributes:
+        square_center_m: middle of the square on the table that the cylinder is put in.
+        square_side_m: its side.
+        joint_noise_rad: the arm starts within this of its ready pose, in every joint.
+    """
+
+    square_center_m: tuple[float, float] = (0.45, 0.0)
+    square_side_m: float = 0.40
+    joint_noise_rad: float = 0.05
+
+    def __post_init__(self) -> None:
+        require_finite(self, "square_center_m")
+        require_positive(self, "square_side_m")
+        require_nonnegative(self, "joint_noise_rad")
+
+
+class ArmTask(Task):
+    """N simulated cells. A state is a row of `robot.rows`; an action is in [-1, 1].
+
+    The first J actions are joint-angle changes, 1 being `max_delta_rad` of that joint; a task
+    with a gripper has one more, -1 open and 1 closed. A row whose episode has ended stays as
+    it is. The vector observation is the joint angles, and the object's position unless the
+    task is visual: then `images` shows it.
+
+    Args:
+        robot: the cell; its object is made tangible or not by the task.
+        placement: where episodes start.
+        threads: threads to step on; 0 for one per core.
+        randomization: worlds to draw an episode's from; None for always the same.
+        visual: replace the object's position by an RGBD image.
+    """
+
+    grips: bool
+    extra_columns: int
+
+    def __init__(
+        self,
+        robot: RobotConfig | None = None,
+        placement: Placement | None = None,
+        threads: int = 0,
+        randomization: Randomization | None = None,
+        visual: bool = False,
+    ) -> None:
+        robot = robot or RobotConfig.load()
+        self.placement = placement or Placement()
+        self.robot = robot = _with_object(robot, self.grips)
+        if self.grips and robot.arm.gripper is None:
+            raise ConfigError(f"task {self.name!r} needs a gripper; {robot.arm.urdf} has none")
+        configs = randomization.variants(robot) if randomization else (robot,)
+        self.stepper = Stepper([build_world(c) for c in configs], threads, self.extra_columns)
+        self.layout: RowLayout = self.stepper.layout
+        self.visual = visual
+        self.name = f"visual_{type(self).name}" if visual else type(self).name
+        self._camera: RaycastCamera | None = None
+        self._describe_spaces()
+
+    def _describe_spaces(self) -> None:
+        joints = len(self.robot.arm.joints)
+        center = [*self.robot.arm.ready_rad]
+        scale, bound = [1.0] * joints, [2 * np.pi + 2.0] * joints
+        if not self.visual:
+            half = self.placement.square_side_m / 2
+            center += [*self.placement.square_center_m, self.robot.world.object.height_m / 2]
+            scale += [half, half, half]
+            bound += [10.0] * 3
+        self.observation_size = len(center)
+        self.action_size = joints + int(self.grips)
+        self.observation_center = np.array(center)
+        self.observation_scale = np.array(scale)
+        self.observation_bound = np.array(bound)
+
+    @property
+    def max_delta_rad(self) -> np.ndarray:
+        """(J,) what an action of 1 means, in [rad]."""
+        return self.stepper.world.max_delta_rad
+
+    def initial_states(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        place = self.placement
+        shift = rng.uniform(-0.5, 0.5, (count, 2)) * place.square_side_m
+        noise = rng.uniform(-1, 1, (count, len(self.robot.arm.joints))) * place.joint_noise_rad
+        variants = np.zeros(count, int)
+        if len(self.stepper.worlds) > 1:
+            variants[:] = rng.integers(len(self.stepper.worlds), size=count)
+        heights = np.array([w.config.world.object.height_m for w in self.stepper.worlds])
+        spots = np.column_stack([shift + place.square_center_m, heights[variants] / 2])
+        states = self.stepper.initial(noise + self.robot.arm.ready_rad, spots, variants)
+        self.begin(states)
+        return states
+
+    def advance(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        deltas, grips = self.commands(actions)
+        following = states.copy()
+        going = ~self.terminal(states)
+        if going.any():
+            rows = self.stepper.advance(states[going], deltas[going], grips[going])
+            self.account(rows)
+            following[going] = rows
+        return following
+
+    def commands(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Joint changes in [rad], (N, J), and gripper commands from 0 to 1, (N,)."""
+        if actions.ndim != 2 or actions.shape[1] != self.action_size:
+            raise InputError(
+                f"actions have shape {actions.shape}; {self.name} takes (N, {self.action_size})"
+            )
+        require_finite_command("action", actions)
+        joints = len(self.robot.arm.joints)
+        deltas = np.clip(actions[:, :joints], -1.0, 1.0) * self.max_delta_rad
+        grips = (np.clip(actions[:, -1], -1, 1) + 1) / 2 if self.grips else np.zeros(len(actions))
+        return deltas, grips
+
+    def observe(self, states: np.ndarray) -> np.ndarray:
+        joints = self.layout.joints(states)
+        if self.visual:
+            return joints
+        return np.concatenate([joints, self.layout.object_position(states)], axis=1)
+
+    def images(self, states: np.ndarray) -> np.ndarray:
+        """What the camera sees: (N, 4, H, W) uint8, RGB and depth, 255 being `max_depth_m`."""
+        return self.camera.images(states)
+
+    @property
+    def camera(self) -> RaycastCamera:
+        """The camera over these cells, made when first asked for."""
+        if self._camera is None:
+            self._camera = RaycastCamera(self.stepper.worlds, self.layout, self.stepper.threads)
+        return self._camera
+
+    def collided(self, states: np.ndarray) -> np.ndarray:
+        """Whether the arm touched itself or the scene: (N,) bool."""
+        touching = self.layout.touching
+        return touching(states, "self") | touching(states, "scene")
+
+    def failed(self, states: np.ndarray) -> np.ndarray:
+        """Whether an episode ended badly: (N,) bool."""
+        return self.collided(states)
+
+    def terminal(self, states: np.ndarray) -> np.ndarray:
+        return self.failed(states) | self.successful(states)
+
+    def failure_reasons(self, states: np.ndarray) -> Sequence[str]:
+        """A word per row for what went wrong, "" where nothing did."""
+        touching = self.layout.touching
+        own, scene = touching(states, "self"), touching(states, "scene")
+        reasons = np.where(own, "self-collision", np.where(scene, "scene collision", ""))
+        return [str(reason) for reason in reasons]
+
+    def expert(self, observations: np.ndarray) -> np.ndarray:
+        if self.visual:
+            raise InputError(
+                f"the expert of {self.name} needs the object's position; use expert_at(states)"
+            )
+        return self.act(observations)
+
+    def expert_at(self, states: np.ndarray) -> np.ndarray:
+        """The expert's actions, (N, A), at these states, whatever a policy would see of them."""
+        joints, target = self.layout.joints(states), self.layout.object_position(states)
+        return self.act(np.concatenate([joints, target], axis=1))
+
+    @abstractmethod
+    def begin(self, states: np.ndarray) -> None:
+        """Fill the task's own columns of rows at the start of an episode."""
+
+    @abstractmethod
+    def account(self, states: np.ndarray) -> None:
+        """Bring the task's own columns up to date after a control step."""
+
+    @abstractmethod
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        """The expert: joint angles and object position, (N, J + 3), to actions, (N, A)."""
+
+
+def _with_object(robot: RobotConfig, tangible: bool) -> RobotConfig:
+    changed = replace(robot.world.object, tangible=tangible)
+    return replace(robot, world=replace(robot.world, object=changed))

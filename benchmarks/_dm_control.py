@@ -1,0 +1,38 @@
+"""dm_control's Jaco, in an environment of its own: a JSON line in, a JSON line out.
+
+Resets are not timed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import numpy as np
+from dm_control import manipulation
+
+ENVIRONMENT = "reach_site_features"
+
+
+def main() -> None:
+    """Answer {"steps": N} with the seconds that N control steps took."""
+    environment = manipulation.load(ENVIRONMENT, seed=0)
+    spec = environment.action_spec()
+    rng = np.random.default_rng(0)
+    environment.reset()
+    for line in sys.stdin:
+        seconds, steps = 0.0, int(json.loads(line)["steps"])
+        for action in rng.uniform(spec.minimum, spec.maximum, (steps, *spec.shape)):
+            start = time.perf_counter()
+            last = environment.step(action).last()
+            seconds += time.perf_counter() - start
+            if last:
+                environment.reset()
+        physics = environment.physics.model.opt.timestep
+        answer = {"seconds": seconds, "physics_step_s": physics}
+        print(json.dumps(answer | {"control_step_s": environment.control_timestep()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Control steps and RGBD frames per second, against dm_control's Jaco and MuJoCo's renderer.
+
+    python -m benchmarks.simulation [--repetitions 9] [--cells 64] [--only reach]
+
+All sides run in one go, a repetition of each in turn, so that whatever else the machine does
+hits them alike; the median repetition counts. Physics and control step are dm_control's: 2 and
+40 ms. Batched figures use all cores on both sides: our threads against one dm_control process
+per core. Our episodes' restarts are timed, dm_control's are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from tqdm import tqdm
+
+from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.tasks.arm.grasp import Grasp
+from bayes_curiosity_ros.tasks.arm.reach import Reach
+from bayes_curiosity_ros.tasks.simulation import Simulation
+from benchmarks._peers import PeerProcess
+from benchmarks._report import report
+
+PHYSICS_STEP_S, CONTROL_STEP_S = 0.002, 0.04
+TASKS = {"reach": Reach, "grasp": Grasp}
+PEER_STEPS = 150
+SINGLE_STEPS = 300
+BATCH_STEPS = 20
+FRAMES = 64
+Rate = Callable[[], float]
+
+
+def robot() -> RobotConfig:
+    """The Jaco, at dm_control's clock."""
+    config = RobotConfig.load()
+    world = replace(config.world, physics_step_s=PHYSICS_STEP_S, control_step_s=CONTROL_STEP_S)
+    return replace(config, world=world)
+
+
+def our_steps(kind: str, cells: int, threads: int, steps: int) -> Rate:
+    """Control steps/s of `cells` cells under random actions, restarts included."""
+    rng = np.random.default_rng(0)
+    task = TASKS[kind](robot(), threads=threads)
+    simulation = Simulation(task, cells, rng)
+
+    def rate() -> float:
+        start = perf_counter()
+        for _ in range(steps):
+            step = simulation.step(rng.uniform(-1, 1, (cells, task.action_size)))
+            ended = step.terminated | step.truncated
+            if ended.any():
+                simulation.restart(ended)
+        return cells * steps / (perf_counter() - start)
+
+    return rate
+
+
+def peer_steps(processes: list[PeerProcess]) -> Rate:
+    """Control steps/s of dm_control in all these processes at the same time."""
+    pool = ThreadPoolExecutor(len(processes))
+
+    def ask(process: PeerProcess) -> float:
+        answer = process.ask({"steps": PEER_STEPS})
+        clock = answer["physics_step_s"], answer["control_step_s"]
+        assert np.allclose(clock, (PHYSICS_STEP_S, CONTROL_STEP_S)), clock
+        return PEER_STEPS / float(answer["seconds"])
+
+    return lambda: sum(pool.map(ask, processes))
+
+
+def our_frames(cells: int, threads: int) -> Rate:
+    """RGBD frames/s of the ray-cast camera, poses changing."""
+    task = Grasp(threads=threads, visual=True)
+    states = moving_states(task, FRAMES)
+
+    def rate() -> float:
+        start = perf_counter()
+        for first in range(0, FRAMES, cells):
+            task.camera.frames(states[first : first + cells])
+        return FRAMES / (perf_counter() - start)
+
+    return rate
+
+
+def renderer_frames() -> Rate:
+    """RGBD frames/s of MuJoCo's renderer on the same scene and poses, without shadows."""
+    task = Grasp(threads=1)
+    states = moving_states(task, FRAMES)
+    size = task.robot.world.camera
+    camera = GLCamera(task.stepper.world, size.width, size.height, shadows=False)
+
+    def rate() -> float:
+        start = perf_counter()
+        for state in states:
+            camera.pose(state, task.layout)
+            camera.color()
+            camera.depth()
+        return FRAMES / (perf_counter() - start)
+
+    return rate
+
+
+def moving_states(task: Grasp, count: int) -> np.ndarray:
+    """States of arms on their way."""
+    rng = np.random.default_rng(0)
+    states = task.initial_states(count, rng)
+    for _ in range(5):
+        states = task.advance(states, rng.uniform(-1, 1, (count, task.action_size)))
+    return states
+
+
+def measure(rates: dict[str, Rate], repetitions: int) -> dict[str, float]:
+    """The median of each rate, measured in turn after a warm-up."""
+    for rate in rates.values():
+        rate()
+    rounds = [
+        {name: rate() for name, rate in rates.items()}
+        for _ in tqdm(range(repetitions), leave=False)
+    ]
+    return {name: median(each[name] for each in rounds) for name in rates}
+
+
+def main() -> None:
+    """Measure and report everything, or what `--only` names."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--cells", type=int, default=64, help="in a batch")
+    parser.add_argument("--only", default="", choices=("", "reach", "grasp", "rgbd"))
+    arguments = parser.parse_args()
+    cores = len(os.sched_getaffinity(0))
+    kinds = [kind for kind in TASKS if arguments.only in ("", kind)]
+    if kinds:
+        steps(kinds, arguments.cells, cores, arguments.repetitions)
+    if arguments.only in ("", "rgbd"):
+        frames(arguments.cells, cores, arguments.repetitions)
+
+
+def steps(kinds: list[str], cells: int, cores: int, repetitions: int) -> None:
+    """Control steps of tasks against dm_control's."""
+    with ExitStack() as stack:
+        peers = [
+            stack.enter_context(PeerProcess("simulation", "benchmarks._dm_control"))
+            for _ in range(cores)
+        ]
+        rates: dict[str, Rate] = {"peer/single": peer_steps(peers[:1])}
+        rates["peer/batched"] = peer_steps(peers)
+        for kind in kinds:
+            rates[f"{kind}/single"] = our_steps(kind, 1, 1, SINGLE_STEPS)
+            rates[f"{kind}/batched"] = our_steps(kind, cells, cores, BATCH_STEPS)
+        found = measure(rates, repetitions)
+    for kind in kinds:
+        note_single = "one cell, one thread; dm_control reach_site_features, one process"
+        tell(f"simulation/{kind}/single/dm_control", found, f"{kind}/single", "peer/single",
+             note_single, "control steps/s")  # fmt: skip
+        note = f"{cells} cells on {cores} threads; dm_control in {cores} processes"
+        tell(f"simulation/{kind}/batched/dm_control", found, f"{kind}/batched", "peer/batched",
+             note, "control steps/s")  # fmt: skip
+
+
+def frames(cells: int, cores: int, repetitions: int) -> None:
+    """RGBD frames against MuJoCo's renderer."""
+    rates = {"single": our_frames(1, 1), "renderer": renderer_frames()}
+    rates["batched"] = our_frames(cells, cores)
+    found = measure(rates, repetitions)
+    note = "64×64; mujoco.Renderer colour + depth, no shadows"
+    tell("simulation/rgbd/renderer", found, "single", "renderer", note, "frames/s")
+    tell("simulation/rgbd_batched/renderer", found, "batched", "renderer",
+         f"{cells} cells on {cores} threads; {note}", "frames/s")  # fmt: skip
+
+
+def tell(name: str, found: dict[str, float], ours: str, peer: str, note: str, unit: str) -> None:
+    """Report one figure."""
+    report(name, found[ours], found[peer], unit=unit, higher_is_better=True, note=note)
+
+
+if __name__ == "__main__":
+    main()
