@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 export AMENT_PREFIX_PATH := $(CURDIR)/.venv$(if $(AMENT_PREFIX_PATH),:$(AMENT_PREFIX_PATH))
+ifdef ROS_DISTRO
+export LD_LIBRARY_PATH := $(CURDIR)/.venv/lib:$(LD_LIBRARY_PATH)
+endif
 # ROS traffic stays on this machine unless you say otherwise.
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 

@@ -16,6 +16,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "bayes_curiosity_ros.experiments.surface",
         "the paper's first figure: curiosity over Mountaincar before and after an episode",
     ),
+    "experiment": (
+        "bayes_curiosity_ros.experiments.command",
+        "the paper's experiments: table1",
+    ),
     "demos": ("bayes_curiosity_ros.tasks.arm.demos", "demonstrations of the arm's expert"),
     "view": ("bayes_curiosity_ros.tasks.arm.view", "watch the simulated arm, or film it"),
 }

@@ -37,7 +37,7 @@ def main() -> int:
         f"{sys.version} {sys.base_prefix} {ROOT} sourced={sourced and os.environ['ROS_DISTRO']}"
     )
     this = Path(__file__).resolve()
-    venv = step("a Python environment", [origin], [], lambda: make_venv(sourced))
+    venv = step("a Python environment", [origin, ACTIVATE], [], lambda: make_venv(sourced))
     installed = step(
         "dependencies (a few minutes the first time)",
         [venv],
@@ -97,11 +97,24 @@ def step(title: str, words: list[str], files: Iterable[Path], work: Callable[[],
     return inputs
 
 
+ACTIVATE = """
+export AMENT_PREFIX_PATH="$VIRTUAL_ENV${AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}"
+# ROS traffic stays on this machine unless you say otherwise.
+export ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"
+"""
+# The wheels find their libraries by themselves; a sourced ROS looks on this path.
+ACTIVATE_SOURCED = """
+export LD_LIBRARY_PATH="$VIRTUAL_ENV/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+"""
+
+
 def make_venv(sourced: bool) -> None:
     """A fresh `.venv`, with the sourced ROS's Python packages in view where there is one."""
     shutil.rmtree(VENV, ignore_errors=True)
     options = ["--system-site-packages"] if sourced else []
     run([sys.executable, "-m", "venv", *options, VENV])
+    with (VENV / "bin" / "activate").open("a") as activate:
+        activate.write(ACTIVATE + (ACTIVATE_SOURCED if sourced else ""))
 
 
 def install_requirements(files: list[str], sourced: bool) -> None:

@@ -18,46 +18,31 @@ MAX_ROWS = 64
 
 
 class SmallBatch:
-    """An encoder of vectors as plain arrays, read anew whenever its weights have changed."""
+    """An encoder of vectors as arrays: views of its tensors, which follow every change."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._tensors = [*encoder.parameters(), *encoder.buffers()]
-        self._seen: list[int] = []
-        self._whitener: Tensor | None = None
+        self._offset, self._scale = _view(encoder.offset), _view(encoder.scale)
+        self._frequencies, self._phases = _view(encoder.frequencies), _view(encoder.phases)
+        self._amplitude = np.float32(math.sqrt(2.0 / max(encoder.config.fourier_features, 1)))
+        self._layers = [
+            (_view(layer.weight).T, _view(layer.bias))
+            for layer in encoder.mlp
+            if isinstance(layer, nn.Linear)
+        ]
 
     def quadratic(self, vectors: np.ndarray, whitener: Tensor) -> np.ndarray:
         """φᵀP⁻¹φ of each row, as `BayesianLinearRegression.quadratic` has it: (N,) float64."""
-        self._refresh(whitener)
         values = (self._encoder.checked_vectors(vectors) - self._offset) * self._scale
         for weight, bias in self._layers:
             values = np.tanh(values @ weight + bias)
         if self._frequencies.size:
             values = self._amplitude * np.cos(values @ self._frequencies + self._phases)
-        whitened = values.astype(np.float64) @ self._slopes + self._intercept
+        matrix = whitener.numpy()
+        # The last feature is the constant 1: its row is an intercept.
+        whitened = values.astype(np.float64) @ matrix[:-1] + matrix[-1]
         return np.einsum("ij,ij->i", whitened, whitened)
 
-    def _refresh(self, whitener: Tensor) -> None:
-        versions = [tensor._version for tensor in self._tensors]
-        if versions != self._seen:
-            self._seen = versions
-            self._read_encoder()
-        if whitener is not self._whitener:
-            self._whitener = whitener
-            # The last feature is the constant 1: its row is an intercept.
-            self._slopes, self._intercept = whitener[:-1].numpy(), whitener[-1].numpy()
 
-    def _read_encoder(self) -> None:
-        encoder = self._encoder
-        self._offset, self._scale = _array(encoder.offset), _array(encoder.scale)
-        self._frequencies, self._phases = _array(encoder.frequencies), _array(encoder.phases)
-        self._amplitude = np.float32(math.sqrt(2.0 / max(encoder.config.fourier_features, 1)))
-        self._layers = [
-            (np.ascontiguousarray(_array(layer.weight).T), _array(layer.bias))
-            for layer in encoder.mlp
-            if isinstance(layer, nn.Linear)
-        ]
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy().copy()
+def _view(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().numpy()

@@ -35,8 +35,8 @@ class Simulation:
         self.task = task
         self.rng = rng
         self.states = task.initial_states(count, rng)
-        self.elapsed = np.zeros(count, dtype=np.int64)
-        self.streak = np.zeros(count, dtype=np.int64)
+        self.elapsed: np.ndarray = np.zeros(count, dtype=np.int64)
+        self.streak: np.ndarray = np.zeros(count, dtype=np.int64)
 
     def observe(self) -> np.ndarray:
         """The observations now: (N, D)."""

@@ -30,7 +30,7 @@ class Acrobot(Task):
         return rng.uniform(-0.1, 0.1, (count, 4))
 
     def advance(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        states = runge_kutta_4(states, MAX_TORQUE * actions[:, 0])
+        states = runge_kutta_4(states.T, MAX_TORQUE * actions[:, 0]).T
         states[:, :2] = wrap_angle(states[:, :2])
         states[:, 2:] = np.clip(states[:, 2:], -MAX_SPEEDS, MAX_SPEEDS)
         return states
@@ -55,8 +55,8 @@ class Acrobot(Task):
 
 
 def derivative(states: np.ndarray, torque: np.ndarray) -> np.ndarray:
-    """Time derivative of the state; Sutton and Barto's equations, as Gymnasium's "book"."""
-    angle_1, angle_2, speed_1, speed_2 = states.T
+    """Time derivative of states (4, N); Sutton and Barto's equations, Gymnasium's "book"."""
+    angle_1, angle_2, speed_1, speed_2 = states
     cosine, sine = np.cos(angle_2), np.sin(angle_2)
     coupling = MASS * LENGTH * CENTER
     d_1 = MASS * (2 * CENTER**2 + LENGTH**2) + 2 * coupling * cosine + 2 * INERTIA
@@ -67,11 +67,11 @@ def derivative(states: np.ndarray, torque: np.ndarray) -> np.ndarray:
     numerator = torque + d_2 / d_1 * phi_1 - coupling * speed_1**2 * sine - gravity_2
     acceleration_2 = numerator / (MASS * CENTER**2 + INERTIA - d_2**2 / d_1)
     acceleration_1 = -(d_2 * acceleration_2 + phi_1) / d_1
-    return np.stack([speed_1, speed_2, acceleration_1, acceleration_2], axis=1)
+    return np.array([speed_1, speed_2, acceleration_1, acceleration_2])
 
 
 def runge_kutta_4(states: np.ndarray, torque: np.ndarray) -> np.ndarray:
-    """One timestep of the classical fourth-order method, the torque held constant."""
+    """States (4, N) one timestep later by the classical method, the torque held constant."""
     k_1 = derivative(states, torque)
     k_2 = derivative(states + TIMESTEP / 2 * k_1, torque)
     k_3 = derivative(states + TIMESTEP / 2 * k_2, torque)

@@ -1,0 +1,84 @@
+"""Where jobs run: processes on this machine, or a Ray cluster. Results do not depend on it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
+
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
+from bayes_curiosity_ros.experiments.settings import TableSettings
+
+# One thread per job: more would fight over the cores, and change sums in the last bit.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def run_locally(
+    jobs: Sequence[Job], settings: TableSettings, workers: int
+) -> Generator[tuple[Job, list[Row]], None, None]:
+    """Each job and its rows, as it finishes. Leaving the iterator early ends the workers."""
+    os.environ.update(ONE_THREAD)
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
+    try:
+        futures = {pool.submit(run_job, job, settings): job for job in jobs}
+        for future in as_completed(futures):
+            yield futures.pop(future), future.result()
+    finally:
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+
+
+def run_on_ray(
+    jobs: Sequence[Job], settings: TableSettings, address: str
+) -> Generator[tuple[Job, list[Row]], None, None]:
+    """The same on Ray.
+
+    Args:
+        jobs: what to run.
+        settings: of the table.
+        address: of a running cluster ("auto" finds one on this machine); "local" starts one.
+
+    Raises:
+        ConfigError: Ray is not installed, or the cluster does not answer.
+    """
+    ray = _import_ray()
+    environment = {"env_vars": ONE_THREAD}
+    try:
+        ray.init(
+            address=None if address == "local" else address,
+            runtime_env=environment,
+            log_to_driver=False,
+            include_dashboard=False if address == "local" else None,
+        )
+    except (ConnectionError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"no Ray cluster at {address!r}: {reason}") from None
+    try:
+        remote = ray.remote(num_cpus=1)(run_job)
+        shared = ray.put(settings)
+        pending = {remote.remote(job, shared): job for job in jobs}
+        while pending:
+            (done,), _ = ray.wait(list(pending), num_returns=1)
+            yield pending.pop(done), ray.get(done)
+    finally:
+        ray.shutdown()
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError("--cluster needs Ray; pip install 'bayes_curiosity_ros[ray]'") from None
+    return ray
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is the parent's business; it ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

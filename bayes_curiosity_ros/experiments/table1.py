@@ -1,0 +1,164 @@
+"""The paper's Table I: every task, learner, bonus and seed, or any slice of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+
+from tqdm import tqdm
+
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.experiments.analysis import cells_of
+from bayes_curiosity_ros.experiments.build import build_algorithm, build_bonus
+from bayes_curiosity_ros.experiments.jobs import Job, Row
+from bayes_curiosity_ros.experiments.schedule import run_locally, run_on_ray
+from bayes_curiosity_ros.experiments.settings import (
+    ALGORITHMS,
+    BONUSES,
+    TableSettings,
+    load_settings,
+)
+from bayes_curiosity_ros.experiments.store import Store
+from bayes_curiosity_ros.experiments.table import to_markdown
+from bayes_curiosity_ros.files import write_atomically
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `bayes-curiosity experiment table1`."""
+    parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
+    parser.add_argument("--algorithm", nargs="+", metavar="NAME", help="only these learners")
+    parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
+    parser.add_argument(
+        "--seeds", default="0-9", metavar="RANGE", help="for instance 0-9, or 100,102"
+    )
+    parser.add_argument("--steps", type=int, metavar="N", help="replaces every cell's budget")
+    parser.add_argument("--config", type=Path, default=Path("config/table1.yaml"), metavar="FILE")
+    parser.add_argument("--output", type=Path, default=Path("output/table1"), metavar="FOLDER")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
+    )
+    parser.add_argument(
+        "--cluster",
+        nargs="?",
+        const="local",
+        metavar="ADDRESS",
+        help="run on Ray: an address, auto, or nothing to start one on this machine",
+    )
+    parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run what is missing, then write the table and the figures."""
+    settings = load_settings(arguments.config)
+    if arguments.steps is not None:
+        settings = settings.with_timesteps(arguments.steps)
+    jobs = jobs_of(arguments, settings)
+    if arguments.workers < 1:
+        raise ConfigError(f"--workers {arguments.workers}; at least 1 is needed")
+    check_buildable(jobs, settings)
+    store = Store(arguments.output, settings)
+    rows = store.load()
+    done = {row.job for row in rows}
+    missing = [job for job in jobs if job not in done]
+    if len(missing) < len(jobs):
+        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are already there", file=sys.stderr)
+    rows += run_missing(missing, settings, store, arguments)
+    report(rows, settings, arguments)
+    return 0
+
+
+def jobs_of(arguments: argparse.Namespace, settings: TableSettings) -> list[Job]:
+    """The chosen slice. Seeds vary slowest, so that early results cover the whole table."""
+    tasks = _chosen("task", arguments.task, tuple(settings.cells))
+    algorithms = _chosen("algorithm", arguments.algorithm, ALGORITHMS)
+    bonuses = _chosen("bonus", arguments.bonus, BONUSES)
+    return [
+        Job(task, algorithm, bonus, seed)
+        for seed in parse_seeds(arguments.seeds)
+        for task in tasks
+        for algorithm in algorithms
+        if algorithm in settings.cells[task]
+        for bonus in bonuses
+    ]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """ "0-9" or "100,102" or a mixture, as numbers.
+
+    Raises:
+        ConfigError: not such a list, or an empty one.
+    """
+    seeds: list[int] = []
+    try:
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            seeds += range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise ConfigError(f"--seeds {text!r} is not like 0-9 or 100,102") from None
+    if not seeds:
+        raise ConfigError(f"--seeds {text!r} names no seed")
+    return list(dict.fromkeys(seeds))
+
+
+def check_buildable(jobs: list[Job], settings: TableSettings) -> None:
+    """Make each learner and bonus once, so that a bad setting fails now and not in an hour."""
+    import numpy as np
+
+    from bayes_curiosity_ros.tasks.registry import make_task
+
+    for task, algorithm in dict.fromkeys((job.task, job.algorithm) for job in jobs):
+        cell = settings.cell(task, algorithm)
+        build_algorithm(algorithm, make_task(task), cell, np.random.default_rng(0))
+    for task, bonus in dict.fromkeys((job.task, job.bonus) for job in jobs):
+        build_bonus(bonus, make_task(task), 0, settings, rehearse=True)
+
+
+def run_missing(
+    jobs: list[Job], settings: TableSettings, store: Store, arguments: argparse.Namespace
+) -> list[Row]:
+    """Run jobs, saving each as it finishes, with a bar that shows the time left."""
+    rows: list[Row] = []
+    if not jobs:
+        return rows
+    with (
+        closing(_results(jobs, settings, arguments)) as results,
+        tqdm(total=len(jobs), unit="run", desc="table1", smoothing=0.05) as bar,
+    ):
+        for job, finished in results:
+            store.append(finished)
+            rows += finished
+            bar.update()
+            bar.set_postfix_str(f"{job.task} {job.algorithm} {job.bonus} {job.seed}")
+    return rows
+
+
+def _results(
+    jobs: list[Job], settings: TableSettings, arguments: argparse.Namespace
+) -> Generator[tuple[Job, list[Row]], None, None]:
+    if arguments.cluster is not None:
+        return run_on_ray(jobs, settings, arguments.cluster)
+    return run_locally(jobs, settings, arguments.workers)
+
+
+def report(rows: list[Row], settings: TableSettings, arguments: argparse.Namespace) -> None:
+    """Write table.md and one figure per task beside the rows."""
+    cells = cells_of(rows, settings.evaluations)
+    markdown = to_markdown(cells)
+    write_atomically(arguments.output / "table.md", markdown.encode())
+    print(markdown)
+    if not arguments.no_plots:
+        from bayes_curiosity_ros.experiments.plots import plot_curves
+
+        plot_curves(cells, arguments.output)
+    print(f"rows, table and figures are in {arguments.output}", file=sys.stderr)
+
+
+def _chosen(kind: str, names: list[str] | None, valid: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names or []:
+        if name not in valid:
+            raise unknown_name(kind, name, valid)
+    return valid if names is None else tuple(dict.fromkeys(names))

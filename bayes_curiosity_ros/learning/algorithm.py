@@ -1,0 +1,113 @@
+"""What Algorithm 2 asks of a learner, and the part that on-policy learners share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bayes_curiosity_ros.curiosity.bonus import Bonus
+from bayes_curiosity_ros.learning.critic import Critic
+from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.policy import GaussianPolicy
+from bayes_curiosity_ros.learning.returns import generalised_advantages
+from bayes_curiosity_ros.learning.rollout import Behaviour
+
+
+class Algorithm(Protocol):
+    """A learner: it explores, learns from what came of it, and can say what it would do."""
+
+    def explore(self) -> Behaviour:
+        """How to gather experience."""
+        ...
+
+    def exploit(self) -> Behaviour:
+        """How to act for the extrinsic return alone, without noise."""
+        ...
+
+    def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
+        """Learn from new episodes; the bonus is only evaluated here. Returns diagnostics."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All state, random generators included."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` gave."""
+        ...
+
+
+class Sampling:
+    """Act by drawing from a Gaussian policy."""
+
+    def __init__(self, policy: GaussianPolicy) -> None:
+        self.policy = policy
+        self.noise: np.ndarray = np.zeros((0, 0, 0), dtype=np.float32)
+
+    def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
+        size = self.policy.mean_network.sizes[-1]
+        self.noise = rng.standard_normal((horizon, count, size), dtype=np.float32)
+
+    def act(self, observations: np.ndarray, step: int) -> np.ndarray:
+        return self.policy.sample(observations, self.noise[step])
+
+
+class MeanAction:
+    """Act by the mean of a Gaussian policy."""
+
+    def __init__(self, policy: GaussianPolicy) -> None:
+        self.policy = policy
+
+    def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
+        pass
+
+    def act(self, observations: np.ndarray, step: int) -> np.ndarray:
+        return self.policy.mean_actions(observations)
+
+
+class OnPolicy(ABC):
+    """Policy-gradient learners: reward plus bonus, advantages, one improvement per batch."""
+
+    def __init__(
+        self, policy: GaussianPolicy, critic: Critic, discount: float, gae_lambda: float
+    ) -> None:
+        self.policy = policy
+        self.critic = critic
+        self.discount = discount
+        self.gae_lambda = gae_lambda
+
+    def explore(self) -> Behaviour:
+        return Sampling(self.policy)
+
+    def exploit(self) -> Behaviour:
+        return MeanAction(self.policy)
+
+    def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
+        mask = episodes.mask
+        intrinsic = bonus.evaluate(episodes.transitions())
+        rewards = episodes.rewards.copy()
+        rewards[mask] += intrinsic
+        values = self.critic.estimate(episodes, rewards)
+        advantages = generalised_advantages(rewards, values, mask, self.discount, self.gae_lambda)[
+            mask
+        ]
+        diagnostics = self.improve(
+            torch.from_numpy(self.policy.inputs(episodes.observations[:, :-1][mask])),
+            torch.from_numpy(episodes.actions[mask].astype(np.float32)),
+            torch.from_numpy(standardise(advantages).astype(np.float32)),
+        )
+        return {"intrinsic": float(intrinsic.mean()), **diagnostics}
+
+    @abstractmethod
+    def improve(self, inputs: Tensor, actions: Tensor, advantages: Tensor) -> dict[str, float]:
+        """Change the policy. N rows of normalised observations, actions, advantages (N,)."""
+
+
+def standardise(values: np.ndarray) -> np.ndarray:
+    """Zero mean and unit deviation, however small the deviation was."""
+    return (values - values.mean()) / (values.std() + 1e-12)

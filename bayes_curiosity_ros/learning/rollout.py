@@ -1,0 +1,75 @@
+"""Run a policy: many episodes side by side, each from its start to its end."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.tasks.simulation import Simulation
+from bayes_curiosity_ros.tasks.task import Task
+
+
+class Behaviour(Protocol):
+    """Something that acts: a policy with its exploration noise, or without."""
+
+    def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
+        """`count` episodes start; draw all the noise they may need."""
+        ...
+
+    def act(self, observations: np.ndarray, step: int) -> np.ndarray:
+        """Actions (E, A) at observations (E, D), `step` steps into every episode."""
+        ...
+
+
+def run_episodes(
+    task: Task, behaviour: Behaviour, count: int, rng: np.random.Generator
+) -> Episodes:
+    """Run `count` episodes in step until the last one ends."""
+    horizon = task.horizon
+    simulation = Simulation(task, count, rng)
+    behaviour.begin(count, horizon, rng)
+    observations = np.zeros((count, horizon + 1, task.observation_size))
+    actions = np.zeros((count, horizon, task.action_size))
+    rewards = np.zeros((count, horizon))
+    lengths = np.full(count, horizon)
+    terminated, succeeded = np.zeros(count, bool), np.zeros(count, bool)
+    running = np.ones(count, bool)
+    seen = observations[:, 0] = simulation.observe()
+    for index in range(horizon):
+        actions[:, index] = action = behaviour.act(seen, index)
+        step = simulation.step(action)
+        seen = observations[:, index + 1] = step.observations
+        rewards[:, index] = step.rewards
+        ended = running & (step.terminated | step.truncated)
+        if ended.any():
+            lengths[ended] = index + 1
+            terminated |= ended & step.terminated
+            succeeded |= ended & step.succeeded
+            running &= ~ended
+            if not running.any():
+                break
+    return Episodes(observations, actions, rewards, lengths, terminated, succeeded)
+
+
+def collect(
+    task: Task,
+    behaviour: Behaviour,
+    parallel: int,
+    min_steps: int,
+    rng: np.random.Generator,
+) -> Episodes:
+    """Whole episodes until they hold at least `min_steps` steps.
+
+    Episodes run in waves: `parallel` first, then as many as the mean length so far suggests are
+    missing. Every started episode is finished, so short ones are not over-represented.
+    """
+    parts = [run_episodes(task, behaviour, parallel, rng)]
+    steps, count = parts[0].steps, parallel
+    while steps < min_steps:
+        missing = math.ceil((min_steps - steps) * count / steps)
+        parts.append(run_episodes(task, behaviour, missing, rng))
+        steps, count = steps + parts[-1].steps, count + missing
+    return Episodes.concatenate(parts)

@@ -1,0 +1,144 @@
+"""Algorithm 2, once, for every task, learner and bonus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayes_curiosity_ros.curiosity.bonus import Bonus
+from bayes_curiosity_ros.errors import ConfigError, ModelFileError
+from bayes_curiosity_ros.learning.algorithm import Algorithm
+from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.rollout import collect, run_episodes
+from bayes_curiosity_ros.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How much experience an iteration gathers.
+
+    Attributes:
+        parallel: episodes side by side.
+        min_steps: environment steps an iteration has at least; episodes are always finished.
+    """
+
+    parallel: int = 25
+    min_steps: int = 5000
+
+    def __post_init__(self) -> None:
+        if self.parallel < 1 or self.min_steps < 1:
+            raise ConfigError(
+                f"parallel = {self.parallel}, min_steps = {self.min_steps}; both must be ≥ 1"
+            )
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What one pass of Algorithm 2 did.
+
+    Attributes:
+        timesteps: environment steps so far, this pass included.
+        extrinsic_return: mean over the pass's episodes, exploration noise and all.
+        success_rate: of the pass's episodes.
+        diagnostics: from the learner.
+    """
+
+    timesteps: int
+    extrinsic_return: float
+    success_rate: float
+    diagnostics: dict[str, float]
+
+
+class Trainer:
+    """Episodes with reward e + bonus; the learner learns, then the bonus does.
+
+    Attributes:
+        timesteps: environment steps so far.
+        first_success: steps until the end of the first successful episode, or None. Episodes of
+            a pass count one after the other, in their fixed order.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        algorithm: Algorithm,
+        bonus: Bonus,
+        sampling: Sampling,
+        rng: np.random.Generator,
+    ) -> None:
+        self.task = task
+        self.algorithm = algorithm
+        self.bonus = bonus
+        self.sampling = sampling
+        self.rng = rng
+        self.timesteps = 0
+        self.first_success: int | None = None
+
+    def iterate(self) -> Iteration:
+        """One pass: explore, learn, remember what was seen."""
+        episodes = collect(
+            self.task,
+            self.algorithm.explore(),
+            self.sampling.parallel,
+            self.sampling.min_steps,
+            self.rng,
+        )
+        diagnostics = self.algorithm.update(episodes, self.bonus)
+        self.bonus.update(episodes.split())
+        self._count(episodes)
+        return Iteration(
+            self.timesteps,
+            float(episodes.returns().mean()),
+            float(episodes.succeeded.mean()),
+            diagnostics,
+        )
+
+    def _count(self, episodes: Episodes) -> None:
+        if self.first_success is None and episodes.succeeded.any():
+            first = int(episodes.succeeded.argmax())
+            self.first_success = self.timesteps + int(episodes.lengths[: first + 1].sum())
+        self.timesteps += episodes.steps
+
+    def evaluate(self, count: int, rng: np.random.Generator) -> Episodes:
+        """Episodes without exploration noise; training is not disturbed."""
+        return run_episodes(self.task, self.algorithm.exploit(), count, rng)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a later process needs to go on exactly as this one would."""
+        return {
+            "task": self.task.name,
+            "algorithm_kind": type(self.algorithm).__name__,
+            "bonus_kind": type(self.bonus).__name__,
+            "algorithm": self.algorithm.state_dict(),
+            "bonus": self.bonus.state_dict(),
+            "rng": self.rng.bit_generator.state,
+            "timesteps": self.timesteps,
+            "first_success": -1 if self.first_success is None else self.first_success,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` gave.
+
+        Raises:
+            ModelFileError: the state is of another task, learner or bonus; nothing changed.
+        """
+        mine = {
+            "task": self.task.name,
+            "algorithm_kind": type(self.algorithm).__name__,
+            "bonus_kind": type(self.bonus).__name__,
+        }
+        for key, value in mine.items():
+            if state.get(key) != value:
+                raise ModelFileError(
+                    f"the checkpoint has {key} {state.get(key)!r}, this run {value!r}; "
+                    "start it with the same task, algorithm and bonus"
+                )
+        self.algorithm.load_state_dict(state["algorithm"])
+        self.bonus.load_state_dict(state["bonus"])
+        self.rng.bit_generator.state = state["rng"]
+        self.timesteps = int(state["timesteps"])
+        first_success = int(state["first_success"])
+        self.first_success = None if first_success < 0 else first_success

@@ -1,0 +1,107 @@
+"""TRPO against sb3-contrib's: environment steps per second of a full training, and the return.
+
+Same sparse Pendulum, 50 parallel copies, 32×32 tanh networks, batches of 5,000 steps, 10
+conjugate-gradient iterations, δ = 0.01, γ = 0.99, one thread each, run in turns. What differs is
+each library's own: its value function (theirs a network, ours the linear baseline), its advantage
+λ (theirs 0.95, ours as in config/table1.yaml) and its policy's deviation (theirs a constant
+vector, ours a network).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import numpy as np
+import torch
+
+from bayes_curiosity_ros.curiosity.bonus import NoBonus
+from bayes_curiosity_ros.experiments.build import build_algorithm
+from bayes_curiosity_ros.experiments.settings import load_settings
+from bayes_curiosity_ros.learning.trainer import Trainer
+from bayes_curiosity_ros.learning.trpo import TrpoConfig
+from bayes_curiosity_ros.tasks.registry import make_task
+from benchmarks._peers import PeerProcess
+from benchmarks._report import report
+
+CONFIG = Path(__file__).resolve().parents[1] / "config" / "table1.yaml"
+SPEED_BAR = 20.0
+
+
+def train_ours(seed: int, timesteps: int) -> tuple[float, float]:
+    """Steps per second of training alone, and the return without noise."""
+    task = make_task("pendulum")
+    cell = load_settings(CONFIG).cell("pendulum", "trpo")
+    learner_seed, rollout_seed = np.random.SeedSequence(seed).spawn(2)
+    algorithm = build_algorithm("trpo", task, cell, np.random.default_rng(learner_seed))
+    trainer = Trainer(
+        task, algorithm, NoBonus(), cell.sampling, np.random.default_rng(rollout_seed)
+    )
+    began = time.perf_counter()
+    while trainer.timesteps < timesteps:
+        trainer.iterate()
+    seconds = time.perf_counter() - began
+    returns = trainer.evaluate(100, np.random.default_rng([seed, 1])).returns()
+    return trainer.timesteps / seconds, float(returns.mean())
+
+
+def main() -> int:
+    """Print both figures; 1 if one misses its bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=150_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    cell = load_settings(CONFIG).cell("pendulum", "trpo")
+    learner = TrpoConfig(**cell.learner)
+    request = {
+        "timesteps": arguments.steps,
+        "parallel": cell.sampling.parallel,
+        "batch": cell.sampling.min_steps,
+        "discount": learner.discount,
+        "max_kl": learner.max_kl,
+        "cg_iterations": learner.cg_iterations,
+        "fisher_stride": learner.fisher_stride,
+    }
+    ours, theirs = [], []
+    with PeerProcess("trpo", "benchmarks._sb3_trpo") as peer:
+        for seed in range(arguments.seeds):
+            ours.append(train_ours(seed, arguments.steps))
+            answer = peer.ask({**request, "seed": seed})
+            theirs.append((answer["steps_per_s"], answer["return"]))
+    return judge(ours, theirs, f"{arguments.steps} steps, median of {arguments.seeds} seeds")
+
+
+def judge(
+    ours: list[tuple[float, float]], theirs: list[tuple[float, float]], note: str
+) -> int:
+    """Report medians over seeds. Returns are ≤ 0, so their ratio is of costs."""
+    speed, gain = (statistics.median(run[i] for run in ours) for i in (0, 1))
+    peer_speed, peer_gain = (statistics.median(run[i] for run in theirs) for i in (0, 1))
+    ratio = report(
+        "trpo/steps_per_s/sb3_contrib",
+        speed,
+        peer_speed,
+        unit="environment steps/s",
+        higher_is_better=True,
+        note=note,
+    )
+    report(
+        "trpo/return/sb3_contrib",
+        gain,
+        peer_gain,
+        unit="extrinsic return, noise-free",
+        higher_is_better=False,
+        note=f"{note}; returns are ≤ 0, ratio is peer ÷ ours",
+    )
+    return 0 if ratio >= SPEED_BAR and gain >= peer_gain else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

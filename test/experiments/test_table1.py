@@ -1,0 +1,236 @@
+"""Table I: analysis against worked examples, resume, bad input, scheduling."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bayes_curiosity_ros import cli
+from bayes_curiosity_ros.experiments import paper, schedule, table1
+from bayes_curiosity_ros.experiments.analysis import Cell, cells_of, speedup
+from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
+from bayes_curiosity_ros.experiments.settings import (
+    ALGORITHMS,
+    BONUSES,
+    TableSettings,
+    load_settings,
+)
+from bayes_curiosity_ros.experiments.store import Store
+from bayes_curiosity_ros.experiments.table import to_markdown
+from bayes_curiosity_ros.tasks.registry import TASKS
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "config" / "table1.yaml"
+
+TINY = """
+evaluations: 2
+evaluation_episodes: 2
+demonstrations: 100
+demonstration_noise: 0.1
+cells:
+  pendulum:
+    trpo: {timesteps: 400, parallel: 2, min_steps: 200}
+    ddpg: {timesteps: 400, parallel: 2, min_steps: 200, learner: {updates_per_step: 0.05}}
+bonuses:
+  pendulum: {curiosity: {weight: 1.0}, rnd: {weight: 1.0}, vime: {weight: 0.1}}
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Path:
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+def command(tiny: Path, output: Path, *more: str) -> int:
+    words = ["experiment", "table1", "--config", str(tiny), "--output", str(output)]
+    return cli.main([*words, "--workers", "1", "--no-plots", *more])
+
+
+def constant(returns: list[float], first: float = np.inf) -> Cell:
+    return Cell(np.arange(len(returns)) * 1000.0, np.array([returns] * 3), np.array([first] * 3))
+
+
+def test_speedup_is_baseline_steps_over_ours():
+    slow = constant([-200] * 6 + [0] * 5)  # smoothed, its best is reached at 7,000
+    fast = constant([-200, -200, 0, 0, 0, 0, 0, 0, 0, 0, 0])  # at 3,000
+    ratio = speedup(slow, fast)
+    assert ratio.mark == ""
+    assert ratio.value == pytest.approx(7 / 3)
+    assert speedup(fast, slow).value == pytest.approx(3 / 7)
+
+
+def test_speedup_over_a_baseline_that_never_learned_is_marked():
+    flat, fast = constant([-200.0] * 11), constant([-200, -200] + [0] * 9)
+    assert speedup(flat, fast).mark == "never learned"
+    assert speedup(flat, fast).value == pytest.approx(10 / 1)  # smoothing starts to rise at 1,000
+    assert speedup(flat, flat) is None
+
+
+def test_speedup_not_matched_is_an_upper_bound():
+    ratio = speedup(constant([-200] * 5 + [0] * 6), constant([-200.0] * 8 + [-50] * 3))
+    assert ratio.mark == "not matched"
+    assert ratio.value < 1
+
+
+def test_cells_align_runs_of_unequal_steps():
+    def row(seed: int, timesteps: int, value: float) -> Row:
+        return Row("pendulum", "trpo", "none", seed, timesteps, value, 0, 0, 0, -1, 0)
+
+    rows = [row(0, 0, -9), row(0, 1010, -5), row(0, 2000, -1)]
+    rows += [row(1, 0, -8), row(1, 1100, -4), row(1, 2100, -2)]
+    cell = cells_of(rows, 2)["pendulum", "trpo", "none"]
+    np.testing.assert_array_equal(cell.returns, [[-9, -5, -1], [-8, -4, -2]])
+    assert cell.quartiles()[0] == -1.5
+    assert cell.median_first_success() == np.inf
+
+
+def test_median_first_success_needs_half_of_the_seeds():
+    cell = Cell(np.arange(2.0), np.zeros((4, 2)), np.array([10.0, np.inf, 20.0, 30.0]))
+    assert cell.median_first_success() == 25.0
+
+
+def test_table_shows_the_paper_beside_ours():
+    cells = {
+        ("mountaincar", "trpo", bonus): constant([-200.0, 0.0, 25.0], 900.0) for bonus in BONUSES
+    }
+    text = to_markdown(cells)
+    assert "20.0 (16.0, 22.0)" in text
+    assert "25.0 (25.0, 25.0)" in text
+    assert "0.9k (0.9k–0.9k), 3 of 3" in text
+    assert "median ≥ the paper's curiosity median: 1 of 1" in text
+
+
+def test_the_papers_numbers_are_complete():
+    assert len(paper.REWARD) == 4 * (3 + 2 + 3)
+    assert len(paper.SPEEDUP) == 4 * (2 + 1 + 2)
+
+
+def test_shipped_settings_cover_the_whole_table():
+    settings = load_settings(CONFIG)
+    arguments = argparse.Namespace(task=None, algorithm=None, bonus=None, seeds="0-9")
+    jobs = table1.jobs_of(arguments, settings)
+    assert len(set(jobs)) == 4 * 3 * 4 * 10
+    assert {job.task for job in jobs} == set(TASKS)
+    table1.check_buildable(jobs[:48], settings)
+
+
+def test_a_job_repeats_itself_exactly(tiny):
+    settings = load_settings(tiny)
+    for algorithm in ("trpo", "ddpg"):
+        job = Job("pendulum", algorithm, "curiosity", 0)
+        first, second = run_job(job, settings), run_job(job, settings)
+        assert [_untimed(row) for row in first] == [_untimed(row) for row in second]
+        assert [row.timesteps for row in first] == [0, 200, 400]
+
+
+def _untimed(row: Row) -> str:
+    return str({**row.__dict__, "seconds": 0})
+
+
+def test_interrupted_run_resumes_and_equals_an_unbroken_one(tiny, tmp_path, capsys):
+    output, broken = tmp_path / "whole", tmp_path / "broken"
+    assert command(tiny, output, "--algorithm", "trpo", "--seeds", "0-1") == 0
+    assert command(tiny, broken, "--algorithm", "trpo", "--seeds", "0") == 0
+    text = (broken / "rows.csv").read_text()
+    (broken / "rows.csv").write_text(
+        text + "pendulum,trpo,none,1,0,-90.0,0.0,nan,nan,-1,0.1\npend"
+    )
+    assert command(tiny, broken, "--algorithm", "trpo", "--seeds", "0-1") == 0
+    assert "4 of 8 runs are already there" in capsys.readouterr().err
+    settings = load_settings(tiny)
+    stores = [Store(folder, settings).load() for folder in (output, broken)]
+    left, right = (sorted(_untimed(row) for row in rows) for rows in stores)
+    assert left == right
+    assert (broken / "table.md").read_text() == (output / "table.md").read_text()
+
+
+def test_other_settings_in_the_same_folder_are_refused(tiny, tmp_path, capsys):
+    settings = load_settings(tiny)
+    Store(tmp_path / "out", settings)
+    assert command(tiny, tmp_path / "out", "--steps", "600") == 2
+    assert "other settings" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--task", "cartpole"], "unknown task 'cartpole'; choose one of: pendulum"),
+        (["--algorithm", "ppo"], "unknown algorithm 'ppo'"),
+        (["--bonus", "icm"], "unknown bonus 'icm'"),
+        (["--seeds", "9-0"], "names no seed"),
+        (["--seeds", "all"], "is not like 0-9"),
+        (["--steps", "0"], "timesteps = 0"),
+        (["--workers", "0"], "--workers 0"),
+    ],
+)
+def test_bad_words_are_one_line_before_any_work(tiny, tmp_path, capsys, words, message):
+    assert command(tiny, tmp_path / "out", *words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("pendulum:\n    trpo", "pendulm:\n    trpo", "pendulm"),
+        ("weight: 0.1", "wait: 0.1", "wait"),
+        ("min_steps: 200}", "min_steps: 0}", "min_steps = 0"),
+        ("evaluations: 2\n", "", "evaluations"),
+        ("evaluations: 2\n", "evaluations: [\n", "YAML"),
+    ],
+)
+def test_bad_settings_file(tiny, tmp_path, capsys, old, new, message):
+    tiny.write_text(TINY.replace(old, new, 1))
+    assert command(tiny, tmp_path / "out") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_missing_settings_file(tmp_path, capsys):
+    assert command(tmp_path / "nothing.yaml", tmp_path / "out") == 2
+    assert "cannot read" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_unwritable_folder_as_a_user(tiny, tmp_path, capsys):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    assert command(tiny, locked / "out") == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_unwritable_folder(tiny, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    assert command(tiny, tmp_path / "file" / "out") == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_cluster_without_ray_says_what_to_install(tiny, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    assert command(tiny, tmp_path / "out", "--cluster") == 2
+    assert "needs Ray" in capsys.readouterr().err
+
+
+def test_ray_gives_the_same_rows(tiny):
+    pytest.importorskip("ray")
+    settings: TableSettings = load_settings(tiny)
+    jobs = [Job("pendulum", "trpo", "none", seed) for seed in (0, 1)]
+    on_ray = dict(schedule.run_on_ray(jobs, settings, "local"))
+    for job in jobs:
+        expected = [_untimed(row) for row in run_job(job, settings)]
+        assert [_untimed(row) for row in on_ray[job]] == expected
+
+
+def test_plots_are_written(tmp_path):
+    from bayes_curiosity_ros.experiments.plots import plot_curves
+
+    cells = {("acrobot", name, "none"): constant([-500.0, -100.0]) for name in ALGORITHMS}
+    (path,) = plot_curves(cells, tmp_path)
+    assert path.stat().st_size > 1000
