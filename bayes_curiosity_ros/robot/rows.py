@@ -24,7 +24,6 @@ class RowLayout:
         grip: finger angle last commanded, in [rad].
         variant: index of the world the row lives in (see `robot.randomization`).
         contacts: whether the arm touched itself, the scene, the object in the last control step.
-        hand: position of the end effector in [m].
         extra: free for the task.
         size: S.
     """
@@ -37,7 +36,6 @@ class RowLayout:
     grip: int
     variant: int
     contacts: slice
-    hand: slice
     extra: slice
     size: int
     joint_columns: np.ndarray
@@ -51,10 +49,10 @@ class RowLayout:
         qpos, qvel, warmstart = (take(n) for n in (model.nq, model.nv, model.nv))
         marker, target = take(3), take(len(world.joints))
         grip, variant = take(1).start, take(1).start
-        contacts, hand, extras = take(len(CONTACT_CLASSES)), take(3), take(extra)
+        contacts, extras = take(len(CONTACT_CLASSES)), take(extra)
         free = world.object_qpos
         return RowLayout(
-            qpos, qvel, warmstart, marker, target, grip, variant, contacts, hand, extras,
+            qpos, qvel, warmstart, marker, target, grip, variant, contacts, extras,
             size=extras.stop,
             joint_columns=qpos.start + world.joint_qpos,
             object_columns=np.arange(3) + (marker.start if free is None else qpos.start + free),
