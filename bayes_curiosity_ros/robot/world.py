@@ -98,9 +98,9 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     description.require_link(arm.end_effector)
 
     spec = _load(description)
-    _weld_others(spec, config)
     _set_options(spec, config)
     _sort_geoms(spec, description, clearance_m, config.world.arm_brightness)
+    _weld_others(spec, config)
     _add_joint_servos(spec, config, joints)
     _add_gripper_servos(spec, config, fingers)
     _add_excludes(spec, description)
@@ -113,6 +113,11 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     world = _index(model, scene, config, description, joints, fingers)
     _tune_servos(world)
     return world
+
+
+def link_of(model: mujoco.MjModel, geom: int) -> str:
+    """The link that a geom belongs to, by the URDF; welded links have no body of their own."""
+    return str(model.geom(geom).name).split("/")[0]
 
 
 def _load(description: Description) -> mujoco.MjSpec:
@@ -139,12 +144,14 @@ def _compile(spec: mujoco.MjSpec, description: Description) -> mujoco.MjModel:
 
 
 def _weld_others(spec: mujoco.MjSpec, config: RobotConfig) -> None:
-    """Fix the joints that nobody asked for, where they are at zero."""
+    """Fix the joints that nobody asked for at zero: their links become part of their parents."""
     gripper = config.arm.gripper
     wanted = {*config.arm.joints, *((*gripper.fingers, *gripper.tips) if gripper else ())}
     for joint in list(spec.joints):
         if joint.name not in wanted:
+            link = joint.parent
             spec.delete(joint)
+            link.to_frame()
 
 
 def _set_options(spec: mujoco.MjSpec, config: RobotConfig) -> None:
@@ -242,8 +249,10 @@ def _add_gripper_servos(
 
 
 def _add_excludes(spec: mujoco.MjSpec, description: Description) -> None:
+    bodies = {body.name for body in spec.bodies}
     for first, second in sorted(description.touching):
-        spec.add_exclude(bodyname1=first, bodyname2=second)
+        if {first, second} <= bodies:
+            spec.add_exclude(bodyname1=first, bodyname2=second)
 
 
 def _add_table(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) -> None:
