@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from bayes_curiosity_ros.robot.clearance import PoseChecker
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.safety import Change, SafetyFilter
+from bayes_curiosity_ros.robot.decisions import Change
+from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
 

@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from bayes_curiosity_ros.robot.composition import ROBOT_BIT, SCENE_BIT, TABLE
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.world import ROBOT_BIT, SCENE_BIT, TABLE, build_world, link_of
+from bayes_curiosity_ros.robot.world import build_world, link_of
 
 SPREAD_POSES = 4096
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_curiosity_ros.robot.world import CONTACT_CLASSES, World
+from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
+from bayes_curiosity_ros.robot.world import World
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class RowLayout:
     def collided(self, rows: np.ndarray) -> np.ndarray:
         """Whether the arm touched itself or the scene in the last control step: (N,)."""
         start = self.contacts.start  # the first two of CONTACT_CLASSES
-        return (rows[:, start : start + 2] > 0).any(axis=1)
+        return np.any(rows[:, start : start + 2] > 0, axis=1)
 
 
 class _Columns:

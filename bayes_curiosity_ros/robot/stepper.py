@@ -197,8 +197,15 @@ class _Bound:
 
     @staticmethod
     def of(batch: Batch) -> _Bound:
-        fields = ("qpos", "qvel", "qacc_warmstart", "mocap_pos", "xpos")
-        return _Bound(batch, *(batch.bind(name) for name in fields), batch.warning)
+        return _Bound(
+            batch,
+            qpos=batch.bind("qpos"),
+            qvel=batch.bind("qvel"),
+            warmstart=batch.bind("qacc_warmstart"),
+            markers=batch.bind("mocap_pos"),
+            positions=batch.bind("xpos"),
+            warnings=batch.warning,
+        )
 
     def first(self, count: int) -> np.ndarray | None:
         """The simulations that `count` rows take up; None for all."""

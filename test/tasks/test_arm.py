@@ -13,7 +13,8 @@ from gymnasium.utils.env_checker import check_env
 from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.safety import Commanded, SafetyFilter
+from bayes_curiosity_ros.robot.decisions import Commanded
+from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.tasks.arm.demonstrations import success_rate
 from bayes_curiosity_ros.tasks.arm.grasp import Grasp
 from bayes_curiosity_ros.tasks.arm.gymnasium_env import ArmEnv

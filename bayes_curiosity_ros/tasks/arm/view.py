@@ -17,8 +17,8 @@ from PIL import Image
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
+from bayes_curiosity_ros.robot.composition import SEEN
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.world import SEEN
 from bayes_curiosity_ros.tasks.arm.names import add_task_argument, make_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
