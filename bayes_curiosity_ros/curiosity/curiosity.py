@@ -82,8 +82,9 @@ class Curiosity:
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take in every observation of each episode, the first and the last included."""
-        for episode in episodes:
-            self.observe(episode.visited())
+        # All are encoded, and so checked, before the first is taken in.
+        for features in [self.encoder.features(episode.visited()) for episode in episodes]:
+            self.regression.update(features, forgetting=self.config.forgetting)
 
     def observe(self, observations: Observations) -> None:
         """Take in one episode's observations."""
@@ -109,11 +110,12 @@ class Curiosity:
         with_images = self.encoder.trunk is not None or observations.images is not None
         if len(observations) <= MAX_ROWS and not with_images:
             return self._small_batch.quadratic(observations.vectors, self.regression.whitener)
-        chunks = [
-            self.regression.quadratic(self.encoder.features(observations[i : i + CHUNK_ROWS]))
-            for i in range(0, len(observations), CHUNK_ROWS)
-        ]
-        return (torch.cat(chunks) if len(chunks) > 1 else chunks[0]).numpy()
+        chunks = [torch.zeros(0, dtype=torch.float64)]
+        for start in range(0, len(observations), CHUNK_ROWS):
+            tensors = self.encoder.tensors(observations[start : start + CHUNK_ROWS])
+            with torch.inference_mode():
+                chunks.append(self.regression.quadratic(self.encoder.latent(*tensors)))
+        return (chunks[1] if len(chunks) == 2 else torch.cat(chunks)).numpy()
 
     def _scores(self, quadratic: np.ndarray) -> Scores:
         beta = self.config.regression.noise_precision

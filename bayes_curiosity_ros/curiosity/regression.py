@@ -136,10 +136,19 @@ class BayesianLinearRegression:
         self._adopt(factor, torch.zeros_like(self._moment), count)
 
     def quadratic(self, features: Tensor) -> Tensor:
-        """φᵀP⁻¹φ of each row: (N,), ≥ 0 by construction."""
-        rows, whitened = _workspace.pair(len(features), self.size)
+        """φᵀP⁻¹φ of each row: (N,), ≥ 0 by construction.
+
+        Args:
+            features: (N, size), or (N, size - 1) where the last feature is 1 and left out.
+        """
+        columns = features.shape[1]
+        rows, _ = _workspace.pair(len(features), columns)
+        _, whitened = _workspace.pair(len(features), self.size)
         rows.copy_(features)
-        torch.mm(rows, self.whitener, out=whitened)
+        if columns == self.size:
+            torch.mm(rows, self.whitener, out=whitened)
+        else:
+            torch.addmm(self.whitener[-1], rows, self.whitener[:-1], out=whitened)
         return torch.linalg.vector_norm(whitened, dim=1).square_()
 
     def variance(self, features: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.inputs import finite_rows
 
 MAX_ROWS = 64
 
@@ -21,7 +22,6 @@ class SmallBatch:
     """An encoder of vectors as arrays: views of its tensors, which follow every change."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
         self._offset, self._scale = _view(encoder.offset), _view(encoder.scale)
         self._frequencies, self._phases = _view(encoder.frequencies), _view(encoder.phases)
         self._amplitude = np.float32(math.sqrt(2.0 / max(encoder.config.fourier_features, 1)))
@@ -33,9 +33,13 @@ class SmallBatch:
 
     def quadratic(self, vectors: np.ndarray, whitener: Tensor) -> np.ndarray:
         """φᵀP⁻¹φ of each row, as `BayesianLinearRegression.quadratic` has it: (N,) float64."""
-        values = (self._encoder.checked_vectors(vectors) - self._offset) * self._scale
+        values = finite_rows("vectors", vectors, len(self._offset))
+        values -= self._offset
+        values *= self._scale
         for weight, bias in self._layers:
-            values = np.tanh(values @ weight + bias)
+            values = values @ weight
+            values += bias
+            np.tanh(values, out=values)
         if self._frequencies.size:
             values = self._amplitude * np.cos(values @ self._frequencies + self._phases)
         matrix = whitener.numpy()

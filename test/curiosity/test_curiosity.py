@@ -148,6 +148,21 @@ def test_rejected_episode_changes_nothing(value):
     assert before["count"] == after["count"]
 
 
+def test_a_bad_second_episode_keeps_the_first_out_too():
+    bonus, bad = curiosity(), episode(1)
+    bad.next_observations.vectors[0, 0] = math.nan
+    with pytest.raises(NotFiniteError):
+        bonus.update([episode(0), bad])
+    assert bonus.regression.count == 0
+
+
+@pytest.mark.parametrize("image_shape", [None, (4, 16, 16)])
+def test_an_empty_batch_has_no_scores(image_shape):
+    bonus = Curiosity(Encoder(EncoderConfig(3, image_shape=image_shape)))
+    images = None if image_shape is None else np.zeros((0, *image_shape), np.uint8)
+    assert bonus.score(Observations(np.zeros((0, 3)), images)).reward.shape == (0,)
+
+
 def test_transitions_must_agree_in_length():
     with pytest.raises(LengthError, match=r"\(2, 3, 2\)"):
         Transitions(
