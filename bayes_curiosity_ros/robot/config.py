@@ -28,7 +28,7 @@ class GripperConfig:
 
     Attributes:
         fingers: driven joints.
-        tips: passive joints, held at zero by a spring.
+        tips: passive joints, held at zero by a spring; left out, they are rigid.
         open_rad: finger angle of command 0.
         closed_rad: finger angle of command 1.
         stiffness_nm_rad: gain of the finger servo; its torque is bounded by the URDF's effort.

@@ -54,6 +54,8 @@ class KinematicsConfig:
         turn_free: leave the rotation about the approach axis to the solver.
         clearance_m: distance kept between links, and to the table.
         detection_m: distance at which a pair of links enters the problem.
+        approach: share of the distance to the clearance that one step may use up; the closest
+            points can jump within a step, so not all of it.
         collisions: whether to avoid collisions at all.
     """
 
@@ -61,12 +63,13 @@ class KinematicsConfig:
     turn_free: bool = True
     clearance_m: float = 0.02
     detection_m: float = 0.10
+    approach: float = 0.4
     damping: float = 1e-3
     collisions: bool = True
 
     def __post_init__(self) -> None:
         require_nonnegative(self, "orientation_m", "damping")
-        require_positive(self, "clearance_m", "detection_m")
+        require_positive(self, "clearance_m", "detection_m", "approach")
         if self.detection_m <= self.clearance_m:
             raise ConfigError(
                 f"detection_m = {self.detection_m} must exceed clearance_m = {self.clearance_m}"
@@ -189,6 +192,7 @@ def _limits(world: World, robot: RobotConfig, config: KinematicsConfig) -> list[
             mink.CollisionAvoidanceLimit(
                 world.model,
                 [([a], [b]) for a, b in collision_pairs(world)],
+                gain=config.approach,
                 minimum_distance_from_collisions=config.clearance_m,
                 collision_detection_distance=config.detection_m,
             )

@@ -80,6 +80,11 @@ class RowLayout:
         """Whether the arm touched "self", "scene" or "object" in the last control step: (N,)."""
         return rows[:, self.contacts.start + CONTACT_CLASSES.index(kind)] > 0
 
+    def collided(self, rows: np.ndarray) -> np.ndarray:
+        """Whether the arm touched itself or the scene in the last control step: (N,)."""
+        start = self.contacts.start  # the first two of CONTACT_CLASSES
+        return (rows[:, start : start + 2] > 0).any(axis=1)
+
 
 class _Columns:
     """Hands out consecutive slices."""

@@ -21,6 +21,7 @@ TOUCHED_GROUP = 3
 SEEN = np.array([0, 1, 1, 0, 0, 0], dtype=np.uint8)
 TABLE, OBJECT, CAMERA = "table", "object", "camera"
 CONTACT_CLASSES = ("self", "scene", "object")
+GRAVITY_M_S2 = 9.81
 FLOOR_HEIGHT_M = -0.72
 SKY = (0.60, 0.68, 0.76)
 # Bits of contype / conaffinity: robot parts touch each other, the table and the object.
@@ -29,9 +30,11 @@ ROBOT_BIT, SCENE_BIT = 1, 2
 
 @dataclass(frozen=True)
 class World:
-    """A compiled model and where to find things in it.
+    """Two compiled models, equal but for their geoms, and where to find things in them.
 
     Attributes:
+        model: for physics: what touches, and nothing that would only cost time.
+        scene: for cameras: what is seen.
         joints: the controlled joints.
         fingers: the driven finger joints, empty for a bare flange.
         joint_qpos: addresses of the joints in qpos; `joint_dof` those in qvel.
@@ -44,6 +47,7 @@ class World:
     config: RobotConfig
     description: Description
     model: mujoco.MjModel
+    scene: mujoco.MjModel
     joints: tuple[Joint, ...]
     fingers: tuple[Joint, ...]
     joint_qpos: np.ndarray
@@ -94,6 +98,7 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     description.require_link(arm.end_effector)
 
     spec = _load(description)
+    _weld_others(spec, config)
     _set_options(spec, config)
     _sort_geoms(spec, description, clearance_m, config.world.arm_brightness)
     _add_joint_servos(spec, config, joints)
@@ -103,7 +108,9 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     _add_object(spec, config, clearance_m)
     _add_camera(spec, config.world.camera)
     _add_contact_sensors(spec, config, description)
-    world = _index(_compile(spec, description), config, description, joints, fingers)
+    scene = _compile(_without_group(spec, TOUCHED_GROUP), description)
+    model = _compile(_without_group(spec, STILL_GROUP, MOVING_GROUP), description)
+    world = _index(model, scene, config, description, joints, fingers)
     _tune_servos(world)
     return world
 
@@ -115,6 +122,15 @@ def _load(description: Description) -> mujoco.MjSpec:
         raise ModelFileError(f"{description.urdf}: MuJoCo cannot load it ({error})") from error
 
 
+def _without_group(spec: mujoco.MjSpec, *groups: int) -> mujoco.MjSpec:
+    """A copy without the geoms of these groups, unless they can touch as well as be seen."""
+    copy = spec.copy()
+    for geom in list(copy.geoms):
+        if geom.group in groups and (geom.contype == 0 or geom.group == TOUCHED_GROUP):
+            copy.delete(geom)
+    return copy
+
+
 def _compile(spec: mujoco.MjSpec, description: Description) -> mujoco.MjModel:
     try:
         return spec.compile()
@@ -122,9 +138,21 @@ def _compile(spec: mujoco.MjSpec, description: Description) -> mujoco.MjModel:
         raise ModelFileError(f"{description.urdf}: MuJoCo cannot compile it ({error})") from error
 
 
+def _weld_others(spec: mujoco.MjSpec, config: RobotConfig) -> None:
+    """Fix the joints that nobody asked for, where they are at zero."""
+    gripper = config.arm.gripper
+    wanted = {*config.arm.joints, *((*gripper.fingers, *gripper.tips) if gripper else ())}
+    for joint in list(spec.joints):
+        if joint.name not in wanted:
+            spec.delete(joint)
+
+
 def _set_options(spec: mujoco.MjSpec, config: RobotConfig) -> None:
     spec.option.timestep = config.world.physics_step_s
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.gravity = [0.0, 0.0, 0.0]
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    # Every link has a few geoms at most: a tree of bounding boxes costs more than it saves.
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
     # Elliptic cones with stiff friction: a held cylinder does not creep out of the fingers.
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 10.0
@@ -178,10 +206,8 @@ def _sort_geoms(
 
 
 def _add_joint_servos(spec: mujoco.MjSpec, config: RobotConfig, joints: tuple[Joint, ...]) -> None:
-    """Position servos on gravity-compensated links: no load, no droop."""
+    """Position servos; the arm's controllers cancel its weight, so gravity is left out."""
     arm = config.arm
-    for body in spec.bodies:
-        body.gravcomp = 1.0
     for joint, armature, friction in zip(joints, arm.armature_kg_m2, arm.friction_nm, strict=True):
         element = spec.joint(joint.name)
         element.armature = armature
@@ -231,6 +257,10 @@ def _add_table(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) -> 
         size=[*half, 0.1],
         group=TOUCHED_GROUP,
         margin=clearance_m / 2,
+        priority=2,
+        condim=3,
+        solref=[2.0 * config.world.physics_step_s, 1.0],
+        solimp=[0.97, 0.995, 0.001, 0.5, 2.0],
         contype=SCENE_BIT,
         conaffinity=SCENE_BIT,
     )
@@ -262,6 +292,7 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
     body = spec.worldbody.add_body(name=OBJECT, pos=spot, mocap=not cylinder.tangible)
     if cylinder.tangible:
         body.add_freejoint(name=OBJECT)
+        _add_weight(spec, cylinder.mass_kg)
     bits = SCENE_BIT if cylinder.tangible else 0
     body.add_geom(
         name=OBJECT,
@@ -280,6 +311,20 @@ def _add_object(spec: mujoco.MjSpec, config: RobotConfig, clearance_m: float) ->
         contype=bits,
         conaffinity=bits,
     )
+
+
+def _add_weight(spec: mujoco.MjSpec, mass_kg: float) -> None:
+    """A constant force on the object.
+
+    The links' weight and its compensation cancel; adding both up took a tenth of every step.
+    """
+    weight = spec.add_actuator(
+        name="weight", target=OBJECT, trntype=mujoco.mjtTrn.mjTRN_JOINT, gear=[0, 0, 1, 0, 0, 0]
+    )
+    weight.gaintype = mujoco.mjtGain.mjGAIN_FIXED
+    weight.gainprm[0] = 0.0
+    weight.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+    weight.biasprm[0] = -mass_kg * GRAVITY_M_S2
 
 
 def _add_camera(spec: mujoco.MjSpec, camera: CameraConfig) -> None:
@@ -336,6 +381,7 @@ def _tune_servos(world: World) -> None:
 
 def _index(
     model: mujoco.MjModel,
+    scene: mujoco.MjModel,
     config: RobotConfig,
     description: Description,
     joints: tuple[Joint, ...],
@@ -348,6 +394,7 @@ def _index(
         config=config,
         description=description,
         model=model,
+        scene=scene,
         joints=joints,
         fingers=fingers,
         joint_qpos=np.array([model.joint(joint.name).qposadr[0] for joint in joints]),

@@ -156,8 +156,8 @@ def show(task: ArmTask, states: Iterator[np.ndarray]) -> None:
     import mujoco.viewer
 
     world = task.stepper.world
-    data = mujoco.MjData(world.model)
-    with mujoco.viewer.launch_passive(world.model, data) as viewer:
+    data = mujoco.MjData(world.scene)
+    with mujoco.viewer.launch_passive(world.scene, data) as viewer:
         viewer.opt.geomgroup[:] = SEEN
         for state in states:
             if not viewer.is_running():
@@ -165,7 +165,7 @@ def show(task: ArmTask, states: Iterator[np.ndarray]) -> None:
             data.qpos[:] = state[0, task.layout.qpos]
             if world.object_qpos is None:
                 data.mocap_pos[0] = state[0, task.layout.marker]
-            mujoco.mj_forward(world.model, data)
+            mujoco.mj_forward(world.scene, data)
             viewer.sync()
             time.sleep(task.robot.world.control_step_s)
         while viewer.is_running():
