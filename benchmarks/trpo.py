@@ -78,9 +78,7 @@ def main() -> int:
     return judge(ours, theirs, f"{arguments.steps} steps, median of {arguments.seeds} seeds")
 
 
-def judge(
-    ours: list[tuple[float, float]], theirs: list[tuple[float, float]], note: str
-) -> int:
+def judge(ours: list[tuple[float, float]], theirs: list[tuple[float, float]], note: str) -> int:
     """Report medians over seeds. Returns are ≤ 0, so their ratio is of costs."""
     speed, gain = (statistics.median(run[i] for run in ours) for i in (0, 1))
     peer_speed, peer_gain = (statistics.median(run[i] for run in theirs) for i in (0, 1))

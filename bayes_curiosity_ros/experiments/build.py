@@ -13,6 +13,8 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingTrainer, train_embedding
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.rnd import Rnd, RndConfig
+from bayes_curiosity_ros.curiosity.vime import Vime, VimeConfig
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.experiments.settings import (
     ALGORITHMS,
@@ -92,11 +94,7 @@ def build_bonus(
             options["trained"] = False
         return _build_curiosity(task, seed, settings, options, generator)
     if name == "rnd":
-        from bayes_curiosity_ros.curiosity.rnd import Rnd, RndConfig
-
         return Rnd(_config(RndConfig, {"vector_size": task.observation_size} | options), generator)
-    from bayes_curiosity_ros.curiosity.vime import Vime, VimeConfig
-
     sizes = {"vector_size": task.observation_size, "action_size": task.action_size}
     return Vime(_config(VimeConfig, sizes | options), generator)
 

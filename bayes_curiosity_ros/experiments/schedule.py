@@ -75,7 +75,9 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise ConfigError("--cluster needs Ray; pip install 'bayes_curiosity_ros[ray]'") from None
+        raise ConfigError(
+            "--cluster needs Ray; pip install 'bayes_curiosity_ros[cluster]'"
+        ) from None
     return ray
 
 

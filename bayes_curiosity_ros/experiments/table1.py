@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
@@ -25,6 +26,7 @@ from bayes_curiosity_ros.experiments.settings import (
 from bayes_curiosity_ros.experiments.store import Store
 from bayes_curiosity_ros.experiments.table import to_markdown
 from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.tasks.registry import make_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds", default="0-9", metavar="RANGE", help="for instance 0-9, or 100,102"
     )
     parser.add_argument("--steps", type=int, metavar="N", help="replaces every cell's budget")
-    parser.add_argument("--config", type=Path, default=Path("config/table1.yaml"), metavar="FILE")
+    parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE")
     parser.add_argument("--output", type=Path, default=Path("output/table1"), metavar="FOLDER")
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
@@ -49,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run on Ray: an address, auto, or nothing to start one on this machine",
     )
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
+
+
+def default_config() -> Path:
+    """The shipped settings: beside the sources, or where the package was installed."""
+    source = Path(__file__).resolve().parents[2] / "config" / "table1.yaml"
+    installed = Path(sys.prefix) / "share" / "bayes_curiosity_ros" / "config" / "table1.yaml"
+    return source if source.exists() else installed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -106,10 +115,6 @@ def parse_seeds(text: str) -> list[int]:
 
 def check_buildable(jobs: list[Job], settings: TableSettings) -> None:
     """Make each learner and bonus once, so that a bad setting fails now and not in an hour."""
-    import numpy as np
-
-    from bayes_curiosity_ros.tasks.registry import make_task
-
     for task, algorithm in dict.fromkeys((job.task, job.algorithm) for job in jobs):
         cell = settings.cell(task, algorithm)
         build_algorithm(algorithm, make_task(task), cell, np.random.default_rng(0))

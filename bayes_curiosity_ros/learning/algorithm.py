@@ -42,7 +42,7 @@ class Algorithm(Protocol):
         ...
 
 
-class Sampling:
+class SampledAction:
     """Act by drawing from a Gaussian policy."""
 
     def __init__(self, policy: GaussianPolicy) -> None:
@@ -82,7 +82,7 @@ class OnPolicy(ABC):
         self.gae_lambda = gae_lambda
 
     def explore(self) -> Behaviour:
-        return Sampling(self.policy)
+        return SampledAction(self.policy)
 
     def exploit(self) -> Behaviour:
         return MeanAction(self.policy)

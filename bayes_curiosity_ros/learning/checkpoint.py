@@ -15,6 +15,7 @@ from bayes_curiosity_ros.files import load_state, save_state
 from bayes_curiosity_ros.learning.trainer import Trainer
 
 FORMAT = "bayes_curiosity_training/1"
+ARRAY = "numpy array"
 
 
 def save_checkpoint(path: Path, trainer: Trainer) -> None:
@@ -33,7 +34,7 @@ def load_checkpoint(path: Path, trainer: Trainer) -> None:
     if state.get("format") != FORMAT:
         raise ModelFileError(f"{path} has format {state.get('format')!r}; expected {FORMAT!r}")
     try:
-        trainer.load_state_dict(state["trainer"])
+        trainer.load_state_dict(_restored(state["trainer"]))
     except (KeyError, RuntimeError, ValueError) as error:
         raise ModelFileError(
             f"{path} does not fit this run: {error}; use the settings it was made with"
@@ -41,13 +42,24 @@ def load_checkpoint(path: Path, trainer: Trainer) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as tensors: `torch.load(weights_only=True)` takes no NumPy."""
+    """Arrays as marked tensors: `torch.load(weights_only=True)` takes no NumPy."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, np.ndarray):
-        return torch.from_numpy(np.ascontiguousarray(value))
+        return {ARRAY: torch.from_numpy(value.copy())}
     if isinstance(value, np.generic):
         return value.item()
     return value
+
+
+def _restored(value: Any) -> Any:
+    """What `_plain` was given, tuples as lists."""
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {ARRAY}:
+        return value[ARRAY].numpy()
+    return {key: _restored(item) for key, item in value.items()}

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.experiments import paper, schedule, table1
 from bayes_curiosity_ros.experiments.analysis import Cell, cells_of, speedup
+from bayes_curiosity_ros.experiments.build import build_trainer
 from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
 from bayes_curiosity_ros.experiments.settings import (
     ALGORITHMS,
@@ -21,6 +24,8 @@ from bayes_curiosity_ros.experiments.settings import (
 )
 from bayes_curiosity_ros.experiments.store import Store
 from bayes_curiosity_ros.experiments.table import to_markdown
+from bayes_curiosity_ros.files import load_state
+from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
 from bayes_curiosity_ros.tasks.registry import TASKS
 
 ROOT = Path(__file__).parents[2]
@@ -234,3 +239,32 @@ def test_plots_are_written(tmp_path):
     cells = {("acrobot", name, "none"): constant([-500.0, -100.0]) for name in ALGORITHMS}
     (path,) = plot_curves(cells, tmp_path)
     assert path.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("bonus", BONUSES)
+@pytest.mark.parametrize("algorithm", ["trpo", "ddpg"])
+def test_every_bonus_resumes_bit_for_bit(tiny, tmp_path, algorithm, bonus):
+    settings = load_settings(tiny)
+    whole = build_trainer("pendulum", algorithm, bonus, 0, settings)
+    for index in range(4):
+        whole.iterate()
+        if index == 1:
+            save_checkpoint(tmp_path / "half", whole)
+    resumed = build_trainer("pendulum", algorithm, bonus, 1, settings)
+    load_checkpoint(tmp_path / "half", resumed)
+    for _ in range(2):
+        resumed.iterate()
+    save_checkpoint(tmp_path / "whole", whole)
+    save_checkpoint(tmp_path / "resumed", resumed)
+    assert_same(load_state(tmp_path / "whole"), load_state(tmp_path / "resumed"))
+
+
+def assert_same(left: Any, right: Any) -> None:
+    if isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            assert_same(left[key], right[key])
+    elif isinstance(left, torch.Tensor):
+        assert torch.equal(left, right)
+    else:
+        assert left == right

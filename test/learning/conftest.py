@@ -1,4 +1,20 @@
+"""Learners are small: one thread is faster than two, and sums come out the same each time."""
+
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+import torch
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

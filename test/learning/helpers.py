@@ -69,7 +69,13 @@ def make_algorithm(name: str, task: Task, seed: int):
     rng = np.random.default_rng(seed)
     center, scale, size = task.observation_center, task.observation_scale, task.action_size
     if name == "ddpg":
-        return Ddpg(center, scale, size, DdpgConfig(hidden=(32, 32), reward_scale=1.0, warmup_steps=100), rng)
+        return Ddpg(
+            center,
+            scale,
+            size,
+            DdpgConfig(hidden=(32, 32), reward_scale=1.0, warmup_steps=100),
+            rng,
+        )
     policy = GaussianPolicy(center, scale, size, rng, hidden=(16, 16), initial_std=0.5)
     critic = LinearBaseline(center, scale, 0.99)
     if name == "trpo":

@@ -104,15 +104,12 @@ save_checkpoint(Path({target!r}), trainer)
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_two_processes_equal_one_bit_for_bit(algorithm, tmp_path):
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     whole = make_trainer(algorithm, seed=1)
     for index in range(5):
         whole.iterate()
         if index == 1:
             save_checkpoint(tmp_path / "half", whole)
     save_checkpoint(tmp_path / "whole", whole)
-    torch.set_num_threads(threads)
     here = Path(__file__)
     script = RESUME.format(
         paths=[str(here.parent), str(here.parents[2])],
