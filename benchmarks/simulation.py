@@ -1,6 +1,6 @@
 """Control steps and RGBD frames per second, against dm_control's Jaco and MuJoCo's renderer.
 
-    python -m benchmarks.simulation [--repetitions 9] [--cells 64] [--only reach]
+    python -m benchmarks.simulation [--repetitions 9] [--cells 128] [--only reach]
 
 All sides run in one go, a repetition of each in turn, so that whatever else the machine does
 hits them alike; the median repetition counts. Physics and control step are dm_control's: 2 and
@@ -133,7 +133,7 @@ def main() -> None:
     """Measure and report everything, or what `--only` names."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repetitions", type=int, default=9)
-    parser.add_argument("--cells", type=int, default=64, help="in a batch")
+    parser.add_argument("--cells", type=int, default=128, help="in a batch")
     parser.add_argument("--only", default="", choices=("", "reach", "grasp", "rgbd"))
     arguments = parser.parse_args()
     cores = len(os.sched_getaffinity(0))

@@ -15,6 +15,8 @@ GRAPH = {
     "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
 }
 os.environ.update(GRAPH)
+# Small networks gain nothing from more threads, and lose much where cores are few.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def die_with_parent() -> None:

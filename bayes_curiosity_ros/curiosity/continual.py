@@ -74,6 +74,8 @@ class ContinualCuriosity(Curiosity):
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take in episodes, and every so often learn the embedding anew."""
         for episode in episodes:
+            self.encoder.tensors(episode.visited())  # a bad one keeps all of them out
+        for episode in episodes:
             super().update([episode])
             self._reservoir.add(episode)
             self.episodes += 1

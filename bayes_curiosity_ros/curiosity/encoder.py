@@ -11,7 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.errors import ConfigError, ImageError, LengthError, NotFiniteError
+from bayes_curiosity_ros.curiosity.inputs import (
+    checked_images,
+    finite_rows,
+    undrawn,
+    unit_images,
+)
+from bayes_curiosity_ros.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,6 @@ class EncoderConfig:
 
 
 MIN_IMAGE_SIDE = 16
-MAX_ABS_VALUE = 1e6
-DEPTH_CHANNEL = 3
 IMAGE_TRUNK_SIZE = 64
 
 
@@ -86,12 +90,11 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         self.trunk = _image_trunk(config.image_shape) if config.image_shape else None
-        self._channel_scale = _channel_scale(config)
         inputs = config.vector_size + (IMAGE_TRUNK_SIZE if self.trunk is not None else 0)
         widths = (inputs, *config.hidden_sizes, config.latent_size)
         layers: list[nn.Module] = []
         for fan_in, fan_out in itertools.pairwise(widths):
-            layers += [nn.Linear(fan_in, fan_out), nn.Tanh()]
+            layers += [undrawn(nn.Linear, fan_in, fan_out), nn.Tanh()]
         self.mlp = nn.Sequential(*layers)
         self.register_buffer("offset", torch.zeros(config.vector_size))
         self.register_buffer("scale", torch.ones(config.vector_size))
@@ -111,72 +114,34 @@ class Encoder(nn.Module):
         self.offset.copy_(data.mean(dim=0))
         self.scale.copy_(torch.where(deviation > 1e-6, 1.0 / deviation, 1.0))
 
-    def forward(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
-        """Features of tensors that `tensors` made: (N, feature_size) float32."""
+    def latent(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
+        """Features of tensors that `tensors` made, the constant one left out: float32."""
         inputs = (vectors - self.offset) * self.scale
         if self.trunk is not None:
             assert images is not None
-            inputs = torch.cat([inputs, self.trunk(self._unit_range(images))], dim=1)
-        latent = self.mlp(inputs)
+            pixels = self.trunk(unit_images(images, self.config.max_depth_m))
+            inputs = torch.cat([inputs, pixels], dim=1)
+        latent: Tensor = self.mlp(inputs)
         if self.config.fourier_features:
             amplitude = math.sqrt(2.0 / self.config.fourier_features)
             latent = amplitude * torch.cos(latent @ self.frequencies + self.phases)
-        return nn.functional.pad(latent, (0, 1), value=1.0)
+        return latent
+
+    def forward(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
+        """Features of tensors that `tensors` made: (N, feature_size) float32."""
+        return nn.functional.pad(self.latent(vectors, images), (0, 1), value=1.0)
 
     def tensors(self, observations: Observations) -> tuple[Tensor, Tensor | None]:
         """Check a batch and turn it into tensors; errors name what does not fit."""
-        vectors = torch.from_numpy(self.checked_vectors(observations.vectors))
-        if self.config.image_shape is None:
-            if observations.images is not None:
-                raise ImageError("images were given, but this encoder has image_shape = None")
-            return vectors, None
-        if observations.images is None:
-            raise ImageError(f"images are missing; this encoder needs {self.config.image_shape}")
-        return vectors, self._checked_images(observations.images)
+        vectors = finite_rows("vectors", observations.vectors, self.config.vector_size)
+        images = checked_images(observations.images, self.config.image_shape)
+        return torch.from_numpy(vectors), images
 
     def features(self, observations: Observations) -> Tensor:
         """Features without gradient: (N, feature_size) float32."""
         vectors, images = self.tensors(observations)
         with torch.inference_mode():
             return self(vectors, images)
-
-    def checked_vectors(self, vectors: np.ndarray) -> np.ndarray:
-        """A float32 copy of vectors that fit; errors name what does not."""
-        if vectors.shape[1] != self.config.vector_size:
-            raise LengthError(
-                f"vectors have {vectors.shape[1]} numbers; this encoder takes "
-                f"{self.config.vector_size}"
-            )
-        largest = np.abs(vectors).max(initial=0.0)
-        if not largest <= MAX_ABS_VALUE:  # so written that NaN fails
-            row, column = np.argwhere(~(np.abs(vectors) <= MAX_ABS_VALUE))[0]
-            raise NotFiniteError(
-                f"vectors[{row}][{column}] = {vectors[row, column]}; values must be finite and "
-                f"within ±{MAX_ABS_VALUE:g}"
-            )
-        return np.array(vectors, dtype=np.float32, order="C")
-
-    def _checked_images(self, images: np.ndarray) -> Tensor:
-        if images.shape[1:] != self.config.image_shape:
-            raise ImageError(
-                f"images have shape {images.shape[1:]}; this encoder takes channels-first "
-                f"{self.config.image_shape}"
-            )
-        if images.dtype == np.uint8:
-            return torch.from_numpy(np.ascontiguousarray(images))
-        if not np.issubdtype(images.dtype, np.floating):
-            raise ImageError(f"images are {images.dtype}; use uint8 or floats")
-        tensor = torch.from_numpy(np.ascontiguousarray(images, dtype=np.float32))
-        if not torch.isfinite(tensor.sum()):  # one pass; a finite image's sum is finite
-            raise NotFiniteError(
-                "images hold a value that is not finite; depth without a return is 0"
-            )
-        return tensor
-
-    def _unit_range(self, images: Tensor) -> Tensor:
-        if images.dtype == torch.uint8:
-            return images.to(torch.float32).div_(255.0)
-        return (images * self._channel_scale).clamp_(0.0, 1.0)
 
     def _draw_fourier(self, generator: torch.Generator) -> None:
         shape = (self.config.latent_size, self.config.fourier_features)
@@ -195,23 +160,16 @@ def draw_weights(module: nn.Module, generator: torch.Generator) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def _channel_scale(config: EncoderConfig) -> Tensor:
-    """(C, 1, 1) factors that bring float images to 0..1: depth from metres, colours as is."""
-    scale = torch.ones(config.image_shape[0] if config.image_shape else 0, 1, 1)
-    scale[DEPTH_CHANNEL:] = 1.0 / config.max_depth_m
-    return scale
-
-
 def _image_trunk(image_shape: tuple[int, int, int]) -> nn.Sequential:
     """Two strided convolutions and a linear layer: (N, C, H, W) → (N, IMAGE_TRUNK_SIZE)."""
     channels, height, width = image_shape
     convolutions = nn.Sequential(
-        nn.Conv2d(channels, 16, kernel_size=4, stride=4),
+        undrawn(nn.Conv2d, channels, 16, kernel_size=4, stride=4),
         nn.ReLU(),
-        nn.Conv2d(16, 32, kernel_size=3, stride=2, padding=1),
+        undrawn(nn.Conv2d, 16, 32, kernel_size=3, stride=2, padding=1),
         nn.ReLU(),
         nn.Flatten(),
     )
     with torch.no_grad():
         size = convolutions(torch.zeros(1, channels, height, width)).shape[1]
-    return nn.Sequential(convolutions, nn.Linear(size, IMAGE_TRUNK_SIZE), nn.Tanh())
+    return nn.Sequential(convolutions, undrawn(nn.Linear, size, IMAGE_TRUNK_SIZE), nn.Tanh())

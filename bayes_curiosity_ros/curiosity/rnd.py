@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
-from bayes_curiosity_ros.curiosity.inputs import check_images, finite_rows, unit_images
+from bayes_curiosity_ros.curiosity.inputs import checked_images, finite_rows, undrawn, unit_images
 from bayes_curiosity_ros.curiosity.normalise import RunningMoments
 from bayes_curiosity_ros.curiosity.state import adam_state, check_fit, copy_of, load_adam_state
 from bayes_curiosity_ros.errors import ConfigError
@@ -95,7 +95,7 @@ class RandomFeatures(nn.Module):
         widths = [config.vector_size + pixels] + [config.width] * layers + [config.feature_size]
         stack: list[nn.Module] = []
         for fan_in, fan_out in pairwise(widths):
-            stack += [_undrawn(nn.Linear, fan_in, fan_out), nn.ReLU()]
+            stack += [undrawn(nn.Linear, fan_in, fan_out), nn.ReLU()]
         self.mlp = nn.Sequential(*stack[:-1])
         _draw_weights(self, generator)
 
@@ -213,7 +213,7 @@ class Rnd:
         vectors = _whiten(observations.vectors, self._vector_moments, VECTOR_FLOOR)
         images = None
         if observations.images is not None:
-            unit = unit_images(observations.images, self.config.max_depth_m).numpy()
+            unit = self._unit(observations.images).numpy()
             images = _whiten(unit, self._image_moments, PIXEL_FLOOR).to(self.config.device)
         return vectors.to(self.config.device), images
 
@@ -221,12 +221,16 @@ class Rnd:
         if observations.images is None:
             return
         for start in range(0, len(observations), CHUNK_ROWS):
-            chunk = observations.images[start : start + CHUNK_ROWS]
-            yield unit_images(chunk, self.config.max_depth_m)
+            yield self._unit(observations.images[start : start + CHUNK_ROWS])
+
+    def _unit(self, images: np.ndarray) -> Tensor:
+        checked = checked_images(images, self.config.image_shape)
+        assert checked is not None
+        return unit_images(checked, self.config.max_depth_m)
 
     def _check(self, observations: Observations) -> None:
         finite_rows("vectors", observations.vectors, self.config.vector_size)
-        check_images(observations.images, self.config.image_shape)
+        checked_images(observations.images, self.config.image_shape)
 
 
 def _whiten(values: np.ndarray, moments: RunningMoments, floor: float) -> Tensor:
@@ -246,9 +250,9 @@ def _discounted(rewards: np.ndarray, discount: float) -> np.ndarray:
 
 def _convolutions(image_shape: tuple[int, int, int]) -> nn.Sequential:
     return nn.Sequential(
-        _undrawn(nn.Conv2d, image_shape[0], 16, kernel_size=8, stride=4),
+        undrawn(nn.Conv2d, image_shape[0], 16, kernel_size=8, stride=4),
         nn.ReLU(),
-        _undrawn(nn.Conv2d, 16, 32, kernel_size=3, stride=2),
+        undrawn(nn.Conv2d, 16, 32, kernel_size=3, stride=2),
         nn.ReLU(),
         nn.Flatten(),
     )
@@ -261,11 +265,6 @@ def _output_size(
         return 0
     with torch.no_grad():
         return int(convolutions(torch.zeros(1, *image_shape)).shape[1])
-
-
-def _undrawn(kind: type[nn.Module], *sizes: int, **options: int) -> nn.Module:
-    """A layer whose weights were not drawn: torch's own draw uses the global generator."""
-    return nn.utils.skip_init(kind, *sizes, **options)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:

@@ -28,7 +28,7 @@ class GripperConfig:
 
     Attributes:
         fingers: driven joints.
-        tips: passive joints, held at zero by a spring.
+        tips: passive joints, held at zero by a spring; left out, they are rigid.
         open_rad: finger angle of command 0.
         closed_rad: finger angle of command 1.
         stiffness_nm_rad: gain of the finger servo; its torque is bounded by the URDF's effort.
@@ -83,7 +83,7 @@ class ArmConfig:
     srdf: str | None = None
     friction_nm: tuple[float, ...] = ()
     servo_rad_s: float = 60.0
-    speed_fraction: float = 0.7
+    speed_fraction: float = 0.65
     gripper: GripperConfig | None = None
 
     def __post_init__(self) -> None:

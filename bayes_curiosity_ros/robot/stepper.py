@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -41,7 +42,7 @@ class Stepper:
         self._max_delta = self.world.max_delta_rad
         margin = config.safety.joint_margin_rad
         self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
-        self._batch: Batch | None = None
+        self._bound: _Bound | None = None
 
     def initial(
         self, joints: np.ndarray, objects: np.ndarray, variants: np.ndarray | None = None
@@ -66,7 +67,6 @@ class Stepper:
         rows[:, layout.object_columns] = objects
         rows[:, layout.target] = joints
         rows[:, layout.variant] = 0 if variants is None else variants
-        self._read_hand(rows, self._load(rows))
         return rows
 
     def advance(self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray) -> np.ndarray:
@@ -100,16 +100,15 @@ class Stepper:
         grip_before = rows[:, layout.grip]
         grip_after = self._limit_grip(grip_before, grips)
 
-        batch = self._load(rows)
+        bound, n = self._load(rows), len(rows)
         controls = self._controls(before, after, grip_before, grip_after)
         record = ("sensordata", *fields)
-        seen = batch.rollout(len(self._ramp), controls, record=record, ids=np.arange(len(rows)))
-        _raise_warnings(batch.warning[: len(rows), :, 1])
-        self._store(rows, batch)
+        seen = bound.batch.rollout(len(self._ramp), controls, record=record, ids=bound.first(n))
+        _raise_warnings(bound.warnings[:n, :, 1])
+        self._store(rows, bound)
         rows[:, layout.contacts] = self._contacts(seen["sensordata"])
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip_after
-        self._read_hand(rows, batch)
         return rows, seen
 
     def _controls(
@@ -119,13 +118,20 @@ class Stepper:
         grip_before: np.ndarray,
         grip_after: np.ndarray,
     ) -> np.ndarray:
-        """Targets per physics step: a ramp, a little ahead of itself."""
-        change = after - before
-        joints = before[:, None] + self._ramp[:, None] * change[:, None]
-        joints += (self._lead_s / self._dt) * change[:, None]
+        """Targets per physics step, (N, substeps, servos): a ramp, a little ahead of itself."""
+        joints, fingers = len(self.world.joints), len(self.world.fingers)
+        controls = np.zeros((len(before), len(self._ramp), self.world.model.nu))
+        shares = self._ramp[:, None] + self._lead_s / self._dt
+        controls[..., :joints] = before[:, None] + shares * (after - before)[:, None]
         grip = grip_before[:, None] + self._ramp * (grip_after - grip_before)[:, None]
-        fingers = np.repeat(grip[:, :, None], len(self.world.fingers), axis=2)
-        return np.concatenate([joints, fingers], axis=2)
+        controls[..., joints : joints + fingers] = grip[..., None]
+        return controls
+
+    def hands(self, rows: np.ndarray) -> np.ndarray:
+        """Positions of the end effector in [m]: (N, 3)."""
+        bound, n = self._load(rows), len(rows)
+        bound.batch.forward(ids=bound.first(n), stage=mujoco.mjtStage.mjSTAGE_POS)
+        return bound.positions[:n, self.world.end_effector_body].copy()
 
     def base_targets(self, rows: np.ndarray) -> np.ndarray:
         """Joint targets, (N, J), that the next changes add to.
@@ -143,34 +149,25 @@ class Stepper:
         step = self.world.fingers[0].max_velocity_rad_s * self._dt
         return before + np.clip(wanted - before, -step, step)
 
-    def _load(self, rows: np.ndarray) -> Batch:
-        batch, layout, n = self._sized(len(rows)), self.layout, len(rows)
-        batch.qpos[:n] = rows[:, layout.qpos]
-        batch.qvel[:n] = rows[:, layout.qvel]
-        batch.qacc_warmstart[:n] = rows[:, layout.warmstart]
-        batch.warning[:n] = 0
+    def _load(self, rows: np.ndarray) -> _Bound:
+        bound, layout, n = self._sized(len(rows)), self.layout, len(rows)
+        bound.qpos[:n] = rows[:, layout.qpos]
+        bound.qvel[:n] = rows[:, layout.qvel]
+        bound.warmstart[:n] = rows[:, layout.warmstart]
+        bound.warnings[:n] = 0
         if self.world.object_qpos is None:
-            batch.mocap_pos[:n, 0] = rows[:, layout.marker]
+            bound.markers[:n, 0] = rows[:, layout.marker]
         if len(self.worlds) > 1:
             models = [self.worlds[int(i)].model for i in rows[:, layout.variant]]
-            models += [self.world.model] * (batch.nsim - n)
-            batch.set_models(models)
-        return batch
+            models += [self.world.model] * (bound.batch.nsim - n)
+            bound.batch.set_models(models)
+        return bound
 
-    def _store(self, rows: np.ndarray, batch: Batch) -> None:
+    def _store(self, rows: np.ndarray, bound: _Bound) -> None:
         layout, n = self.layout, len(rows)
-        rows[:, layout.qpos] = batch.qpos[:n]
-        rows[:, layout.qvel] = batch.qvel[:n]
-        rows[:, layout.warmstart] = batch.qacc_warmstart[:n]
-        if not np.isfinite(rows).all():
-            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-            raise PhysicsError(
-                f"simulation diverged in cells {bad.tolist()}; lower physics_step_s"
-            )
-
-    def _read_hand(self, rows: np.ndarray, batch: Batch) -> None:
-        batch.forward(ids=np.arange(len(rows)), stage=mujoco.mjtStage.mjSTAGE_POS)
-        rows[:, self.layout.hand] = batch.xpos[: len(rows), self.world.end_effector_body]
+        rows[:, layout.qpos] = bound.qpos[:n]
+        rows[:, layout.qvel] = bound.qvel[:n]
+        rows[:, layout.warmstart] = bound.warmstart[:n]
 
     def _contacts(self, sensordata: np.ndarray) -> np.ndarray:
         """Whether each class of contact was seen at any physics step: (N, classes)."""
@@ -180,11 +177,39 @@ class Stepper:
                 seen[:, column] = (sensordata[:, :, address] > 0).any(axis=1)
         return seen
 
-    def _sized(self, count: int) -> Batch:
-        if self._batch is None or self._batch.nsim < count:
-            self._batch = Batch(self.world.model, count, self.threads)
-            self._batch.bind("xpos")
-        return self._batch
+    def _sized(self, count: int) -> _Bound:
+        if self._bound is None or self._bound.batch.nsim < count:
+            self._bound = _Bound.of(Batch(self.world.model, count, self.threads))
+        return self._bound
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A batch, and the arrays of it that rows are copied to and from."""
+
+    batch: Batch
+    qpos: np.ndarray
+    qvel: np.ndarray
+    warmstart: np.ndarray
+    markers: np.ndarray
+    positions: np.ndarray
+    warnings: np.ndarray
+
+    @staticmethod
+    def of(batch: Batch) -> _Bound:
+        return _Bound(
+            batch,
+            qpos=batch.bind("qpos"),
+            qvel=batch.bind("qvel"),
+            warmstart=batch.bind("qacc_warmstart"),
+            markers=batch.bind("mocap_pos"),
+            positions=batch.bind("xpos"),
+            warnings=batch.warning,
+        )
+
+    def first(self, count: int) -> np.ndarray | None:
+        """The simulations that `count` rows take up; None for all."""
+        return None if count == self.batch.nsim else np.arange(count)
 
 
 def _raise_warnings(counts: np.ndarray) -> None:

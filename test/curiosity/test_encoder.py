@@ -77,7 +77,7 @@ def test_inputs_are_standardised():
         (Observations(np.full((2, 3), np.nan)), NotFiniteError, r"vectors\[0\]\[0\] = nan"),
         (Observations(np.full((2, 3), -np.inf)), NotFiniteError, "-inf"),
         (Observations(np.full((2, 3), 1e300)), NotFiniteError, "1e\\+300"),
-        (Observations(np.zeros((2, 4))), LengthError, "4 numbers; this encoder takes 3"),
+        (Observations(np.zeros((2, 4))), LengthError, r"\(2, 4\); expected \(count, 3\)"),
         (Observations(np.zeros((2, 3)), np.zeros((2, *IMAGE))), ImageError, "image_shape = None"),
     ],
 )

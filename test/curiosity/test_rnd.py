@@ -136,7 +136,7 @@ def test_wrong_width_and_unexpected_images_are_named() -> None:
         make().evaluate(with_images(0, np.uint8))
     with pytest.raises(InputError, match="images are missing"):
         make(image_shape=(4, 32, 32)).evaluate(near(0.0, 1))
-    with pytest.raises(InputError, match="channels first"):
+    with pytest.raises(InputError, match="channels-first"):
         make(image_shape=(3, 32, 32)).evaluate(with_images(0, np.uint8))
 
 

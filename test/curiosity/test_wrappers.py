@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -215,3 +219,16 @@ def test_a_real_bonus_in_a_real_environment() -> None:
         _, _, _, _, info = envs.step(envs.action_space.sample())
         assert np.isfinite(info["intrinsic_reward"]).all()
     assert bonus._vector_moments.count == 2 * 3 * 21
+
+
+def test_the_sb3_example_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("stable_baselines3")
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run(
+        [sys.executable, "examples/sb3_ppo.py", "--steps", "8192"],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        check=True,
+        timeout=300,
+    )
+    assert "PPO + curiosity: extrinsic return" in capfd.readouterr().out

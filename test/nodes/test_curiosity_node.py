@@ -113,8 +113,8 @@ BAD_BATCHES = {
     "infinity": (with_value(-math.inf), Status.NOT_FINITE, "-inf"),
     "huge": (with_value(1e300), Status.NOT_FINITE, "1e+300"),
     "empty": (ObservationBatch(), Status.EMPTY_BATCH, "count = 0"),
-    "wrong width": (vectors(4, size=8), Status.WRONG_LENGTH, "8 numbers; this encoder takes 9"),
-    "no vectors": (ObservationBatch(count=3), Status.WRONG_LENGTH, "0 numbers"),
+    "wrong width": (vectors(4, size=8), Status.WRONG_LENGTH, "(4, 8); expected (count, 9)"),
+    "no vectors": (ObservationBatch(count=3), Status.WRONG_LENGTH, "(3, 0)"),
     "wrong count": (
         ObservationBatch(count=5, vectors=array.array("d", range(36))),
         Status.WRONG_LENGTH,

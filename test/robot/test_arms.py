@@ -10,7 +10,7 @@ import pytest
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
-from bayes_curiosity_ros.robot.safety import Change
+from bayes_curiosity_ros.robot.decisions import Change
 
 TIMEOUT_S = 1.0
 
@@ -89,4 +89,4 @@ def test_the_gripper_closes(arm):
     for _ in range(14):
         executed = arm.move(np.zeros(6), 1.0, TIMEOUT_S)
     assert executed.state.gripper > 0.95
-    assert len(executed.state.fingers) == 6
+    assert len(executed.state.fingers) == 3

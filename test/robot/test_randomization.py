@@ -7,6 +7,7 @@ import pytest
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.randomization import Randomization
+from bayes_curiosity_ros.tasks.arm.demonstrations import success_rate
 from bayes_curiosity_ros.tasks.arm.grasp import Grasp
 
 
@@ -38,6 +39,11 @@ def test_episodes_take_place_in_different_worlds(rng):
     together = task.advance(states, np.zeros((12, 7)))
     alone = task.advance(states[5:6], np.zeros((1, 7)))
     np.testing.assert_array_equal(together[5], alone[0])
+
+
+def test_the_expert_grasps_in_most_of_them():
+    task = Grasp(randomization=Randomization(count=8, seed=1))
+    assert success_rate(task, 40, seed=2) >= 0.9
 
 
 def test_settings_are_checked():

@@ -8,10 +8,12 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.safety import Change, Commanded, SafetyFilter
+from bayes_curiosity_ros.robot.decisions import Change, Commanded
+from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
-from bayes_curiosity_ros.robot.world import CONTACT_CLASSES, build_world
+from bayes_curiosity_ros.robot.world import build_world
 
 HOMED_RAD = 0.01
 

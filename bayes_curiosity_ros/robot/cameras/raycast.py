@@ -16,8 +16,9 @@ import mujoco
 import numpy as np
 
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics, Intrinsics
+from bayes_curiosity_ros.robot.composition import MOVING_GROUP, SKY, STILL_GROUP
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.world import MOVING_GROUP, SKY, STILL_GROUP, World
+from bayes_curiosity_ros.robot.world import World
 
 CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 MAX_RANGE_M = 100.0
@@ -47,7 +48,7 @@ class RaycastScene:
         self._lamp = -np.array(light.direction) / np.linalg.norm(light.direction)
         self._light = light
         self._max_depth = camera.max_depth_m
-        model = world.model
+        model = world.scene
         self._moving = np.flatnonzero(model.geom_group == MOVING_GROUP)
         boxes = model.geom_aabb[self._moving]
         self._corners = boxes[:, None, :3] + CORNERS * boxes[:, None, 3:]
@@ -69,8 +70,8 @@ class RaycastScene:
         return colors.reshape(*size, 3), depths.reshape(size)
 
     def _cast_background(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        data = mujoco.MjData(self.world.model)
-        mujoco.mj_kinematics(self.world.model, data)
+        data = mujoco.MjData(self.world.scene)
+        mujoco.mj_kinematics(self.world.scene, data)
         hits = self._cast(data, np.arange(len(self._directions)), STILL_GROUP)
         missed = hits.geoms < 0
         distances = np.where(missed, np.inf, hits.distances)
@@ -85,7 +86,7 @@ class RaycastScene:
         groups = np.zeros(6, np.uint8)
         groups[group] = 1
         mujoco.mj_multiRay(
-            self.world.model,
+            self.world.scene,
             data,
             self.extrinsics.position,
             self._directions[pixels].ravel(),
@@ -104,7 +105,7 @@ class RaycastScene:
         light = self._light
         facing = np.maximum(hits.normals @ self._lamp, 0.0)
         brightness = light.ambient + light.diffuse * facing
-        shaded = self.world.model.geom_rgba[hits.geoms, :3] * brightness[:, None]
+        shaded = self.world.scene.geom_rgba[hits.geoms, :3] * brightness[:, None]
         return np.round(255 * np.minimum(shaded, 1.0)).astype(np.uint8)
 
     def _covered(self, data: mujoco.MjData) -> np.ndarray:
@@ -145,7 +146,7 @@ class RaycastCamera:
         self.scenes = [RaycastScene(world) for world in worlds]
         self.layout = layout
         count = threads or cpu_count() or 1
-        self._data = [mujoco.MjData(worlds[0].model) for _ in range(count)]
+        self._data = [mujoco.MjData(worlds[0].scene) for _ in range(count)]
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
 
     def frames(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -176,7 +177,7 @@ class RaycastCamera:
         data.qpos[:] = row[layout.qpos]
         if scene.world.object_qpos is None:
             data.mocap_pos[0] = row[layout.marker]
-        mujoco.mj_kinematics(scene.world.model, data)
+        mujoco.mj_kinematics(scene.world.scene, data)
         return scene.frame(data)
 
 

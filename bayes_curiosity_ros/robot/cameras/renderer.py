@@ -8,8 +8,9 @@ import mujoco
 import numpy as np
 
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
+from bayes_curiosity_ros.robot.composition import CAMERA, SEEN
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.world import CAMERA, SEEN, World
+from bayes_curiosity_ros.robot.world import World
 
 NO_GL = (
     "no OpenGL here for pictures ({reason}); without a screen install libegl1 or libosmesa6 "
@@ -30,11 +31,11 @@ class GLCamera:
     def __init__(self, world: World, width: int, height: int, shadows: bool = True) -> None:
         self.world = world
         try:
-            self._renderer = mujoco.Renderer(world.model, height, width)
+            self._renderer = mujoco.Renderer(world.scene, height, width)
         except Exception as error:  # each GL back end fails in its own way
             raise CameraError(NO_GL.format(reason=f"{type(error).__name__}: {error}")) from error
         self._renderer.scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
-        self._data = mujoco.MjData(world.model)
+        self._data = mujoco.MjData(world.scene)
         self._options = mujoco.MjvOption()
         self._options.geomgroup[:] = SEEN
 
@@ -43,7 +44,7 @@ class GLCamera:
         self._data.qpos[:] = row[layout.qpos]
         if self.world.object_qpos is None:
             self._data.mocap_pos[0] = row[layout.marker]
-        mujoco.mj_forward(self.world.model, self._data)
+        mujoco.mj_forward(self.world.scene, self._data)
 
     def color(self, camera: str | mujoco.MjvCamera = CAMERA) -> np.ndarray:
         """(H, W, 3) uint8 of the pose taken last, from a camera of the model or a free one."""

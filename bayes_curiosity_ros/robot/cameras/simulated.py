@@ -31,7 +31,7 @@ class SimulatedCamera:
         return self._scene.extrinsics
 
     def connect(self, timeout_s: float) -> None:
-        self._data = mujoco.MjData(self._scene.world.model)
+        self._data = mujoco.MjData(self._scene.world.scene)
         self._stamp_s = None
 
     def disconnect(self) -> None:
@@ -55,7 +55,7 @@ class SimulatedCamera:
             start = world.object_qpos
             data.qpos[start : start + 3] = state.object_position
             data.qpos[start + 3 : start + 7] = state.object_orientation
-        mujoco.mj_kinematics(world.model, data)
+        mujoco.mj_kinematics(world.scene, data)
         self._stamp_s = state.stamp_s
 
     def read(self, timeout_s: float) -> Frame:

@@ -81,23 +81,34 @@ class GraspExpert:
         self._max_delta = self._kinematics.world.max_delta_rad
         self._half_height = robot.world.object.height_m / 2
 
-    def __call__(self, observations: np.ndarray) -> np.ndarray:
-        """Actions, (N, J + 1), at joint angles and object positions, (N, J + 3)."""
-        return np.array([self._act(row[:-3], row[-3:]) for row in observations])
+    def __call__(
+        self, observations: np.ndarray, half_heights: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Actions, (N, J + 1), at joint angles and object positions, (N, J + 3).
 
-    def _act(self, joints: np.ndarray, cylinder: np.ndarray) -> np.ndarray:
+        Args:
+            half_heights: (N,) of the cylinders in [m], where they are not the configured one.
+        """
+        if half_heights is None:
+            half_heights = np.full(len(observations), self._half_height)
+        pairs = zip(observations, half_heights, strict=True)
+        return np.array([self._act(row[:-3], row[-3:], half) for row, half in pairs])
+
+    def _act(self, joints: np.ndarray, cylinder: np.ndarray, half_height: float) -> np.ndarray:
         hand = self._kinematics.forward(joints).position
-        target, grip = self.aim(hand, cylinder)
+        target, grip = self.aim(hand, cylinder, half_height)
         step = self._kinematics.step(joints, Pose.pointing(target, DOWN), self._dt)
         return np.append(np.clip(step / self._max_delta, -1.0, 1.0), grip)
 
-    def aim(self, hand: np.ndarray, cylinder: np.ndarray) -> tuple[np.ndarray, float]:
+    def aim(
+        self, hand: np.ndarray, cylinder: np.ndarray, half_height: float
+    ) -> tuple[np.ndarray, float]:
         """Where the hand should be next, and how closed: -1 open, 1 closed."""
         plan = self.plan
-        grasp_z = cylinder[2] + self._half_height + plan.gap_m - plan.palm_m
+        grasp_z = cylinder[2] + half_height + plan.gap_m - plan.palm_m
         offset = float(np.linalg.norm(hand[:2] - cylinder[:2]))
         height = float(hand[2] - grasp_z)
-        if cylinder[2] - self._half_height > plan.lifted_m:
+        if cylinder[2] - half_height > plan.lifted_m:
             return np.array([*hand[:2], hand[2] + plan.lift_m]), 1.0
         centered = offset < 5 * plan.centered_m
         if centered and height < plan.grip_m:

@@ -119,8 +119,12 @@ class ArmTask(Task):
 
     def advance(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
         deltas, grips = self.commands(actions)
-        following = states.copy()
         going = ~self.terminal(states)
+        if going.all():
+            following = self.stepper.advance(states, deltas, grips)
+            self.account(following)
+            return following
+        following = states.copy()
         if going.any():
             rows = self.stepper.advance(states[going], deltas[going], grips[going])
             self.account(rows)
@@ -140,10 +144,7 @@ class ArmTask(Task):
         return deltas, grips
 
     def observe(self, states: np.ndarray) -> np.ndarray:
-        joints = self.layout.joints(states)
-        if self.visual:
-            return joints
-        return np.concatenate([joints, self.layout.object_position(states)], axis=1)
+        return self.layout.joints(states) if self.visual else self.full_observation(states)
 
     def images(self, states: np.ndarray) -> np.ndarray:
         """What the camera sees: (N, 4, H, W) uint8, RGB and depth, 255 being `max_depth_m`."""
@@ -158,8 +159,7 @@ class ArmTask(Task):
 
     def collided(self, states: np.ndarray) -> np.ndarray:
         """Whether the arm touched itself or the scene: (N,) bool."""
-        touching = self.layout.touching
-        return touching(states, "self") | touching(states, "scene")
+        return self.layout.collided(states)
 
     def failed(self, states: np.ndarray) -> np.ndarray:
         """Whether an episode ended badly: (N,) bool."""
@@ -184,8 +184,12 @@ class ArmTask(Task):
 
     def expert_at(self, states: np.ndarray) -> np.ndarray:
         """The expert's actions, (N, A), at these states, whatever a policy would see of them."""
-        joints, target = self.layout.joints(states), self.layout.object_position(states)
-        return self.act(np.concatenate([joints, target], axis=1))
+        return self.act(self.full_observation(states))
+
+    def full_observation(self, states: np.ndarray) -> np.ndarray:
+        """Joint angles and object position, (N, J + 3)."""
+        parts = self.layout.joints(states), self.layout.object_position(states)
+        return np.concatenate(parts, axis=1)
 
     @abstractmethod
     def begin(self, states: np.ndarray) -> None:
