@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.nodes.arm_supervisor import SupervisorConfig
+from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.robot.arms.arm import Arm
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -33,6 +35,8 @@ class ArmNodeConfig:
         collisions: check every pose for collisions before it is commanded. Off in simulated
             learning, where a collision is an outcome; a real arm insists on it.
         autostart: configure and activate without being asked.
+        max_speed_deg_s: of any joint of a real arm.
+        object_timeout_s: an object_pose older than this counts as unknown; real arms only.
         connect_timeout_s: longest wait for the arm.
         supervisor: stops, watchdog, operator.
     """
@@ -42,6 +46,8 @@ class ArmNodeConfig:
     task: str = "reach"
     collisions: bool = False
     autostart: bool = True
+    max_speed_deg_s: float = 10.0
+    object_timeout_s: float = 5.0
     connect_timeout_s: float = 10.0
     supervisor: SupervisorConfig = field(default_factory=SupervisorConfig)
 
@@ -59,9 +65,12 @@ class ArmNodeConfig:
             )
 
     def load_robot(self) -> RobotConfig:
-        """The cell, with its collision checks on or off."""
+        """The cell, with its collision checks on or off, a real arm slowed down."""
         robot = RobotConfig.load(self.robot)
         safety = dataclasses.replace(robot.safety, collisions=self.collisions)
+        if self.backend != "sim":
+            speed = (math.radians(self.max_speed_deg_s),)
+            safety = dataclasses.replace(safety, max_velocity_rad_s=speed)
         return dataclasses.replace(robot, safety=safety)
 
 
@@ -74,16 +83,13 @@ def make_arm(config: ArmNodeConfig, node: Node) -> tuple[Arm, Callable[[int], No
         return _simulated(config)
     robot = config.load_robot()
     if config.backend == "trajectory":
-        from bayes_curiosity_ros.nodes.parameters import declare
         from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 
         return TrajectoryArm(robot, declare(node, TrajectoryConfig(), "trajectory."), node), None
     if config.backend == "moveit":
-        from bayes_curiosity_ros.nodes.parameters import declare
         from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
 
         return MoveitArm(robot, declare(node, MoveitConfig(), "moveit."), node), None
-    from bayes_curiosity_ros.nodes.parameters import declare
     from bayes_curiosity_ros.robot.arms.kortex import KortexArm, KortexConfig
 
     return KortexArm(robot, declare(node, KortexConfig(), "kortex.")), None

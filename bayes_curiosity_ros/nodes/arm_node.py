@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -57,6 +59,7 @@ class ArmNode(Guarded, LifecycleNode):
         arm, begin = make_arm(self.config, self)
         self.supervisor = ArmSupervisor(arm, self.config.supervisor, time.monotonic, begin)
         self._names = self._joint_names()
+        self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
         self._create_publishers()
         self._create_inputs()
@@ -129,6 +132,10 @@ class ArmNode(Guarded, LifecycleNode):
             self.create_service(
                 Trigger, f"arm/{name}", partial(self._trigger, call), callback_group=group
             )
+        if self.config.backend != "sim":
+            self.create_subscription(
+                PoseStamped, "object_pose", self._take_object, 10, callback_group=safety
+            )
         self.create_timer(WATCH_S, self._watch, callback_group=safety)
         self.create_timer(STATUS_S, self._tell, callback_group=safety)
         self.create_timer(DIAGNOSTICS_S, self._diagnose, callback_group=safety)
@@ -191,7 +198,7 @@ class ArmNode(Guarded, LifecycleNode):
     def _publish_state(
         self, state: ArmState, requested: np.ndarray | None = None, done: Executed | None = None
     ) -> ArmStateMessage:
-        message = message_of_arm_state(state, self._names)
+        message = message_of_arm_state(self._with_object(state), self._names)
         message.episode, message.step = self.supervisor.step
         if requested is not None and done is not None:
             message.requested_deltas = doubles(requested)
@@ -202,6 +209,23 @@ class ArmNode(Guarded, LifecycleNode):
         if self._clock_topic is not None:
             self._clock_topic.publish(Clock(clock=message.header.stamp))
         return message
+
+    def _take_object(self, message: PoseStamped) -> None:
+        self._object = (time.monotonic(), message)
+
+    def _with_object(self, state: ArmState) -> ArmState:
+        """A real arm does not know where the object is; a detector may."""
+        if state.object_position is not None or self._object is None:
+            return state
+        received_s, message = self._object
+        if time.monotonic() - received_s > self.config.object_timeout_s:
+            return state
+        spot, turn = message.pose.position, message.pose.orientation
+        return replace(
+            state,
+            object_position=np.array([spot.x, spot.y, spot.z]),
+            object_orientation=np.array([turn.w, turn.x, turn.y, turn.z]),
+        )
 
     def _publish_joints(self) -> None:
         """Where the joints are now; no step of any episode."""
@@ -267,7 +291,7 @@ class ArmNode(Guarded, LifecycleNode):
 
     def _joint_names(self) -> tuple[str, ...]:
         robot = self.config.load_robot()
-        gripper = robot.arm.gripper
+        gripper = robot.arm.gripper if self.config.backend == "sim" else None
         return robot.arm.joints + ((*gripper.fingers, *gripper.tips) if gripper else ())
 
 
