@@ -70,7 +70,8 @@ class SimulatedArm:
         return ArmState(
             stamp_s=self._steps * self.robot.world.control_step_s,
             joints=layout.joints(rows)[0],
-            velocities=row[layout.qvel][world.joint_dof],
+            # Simulated time stands still while the arm is stopped.
+            velocities=row[layout.qvel][world.joint_dof] * (not self._stopped),
             fingers=qpos[world.gripper_qpos],
             gripper=self._gripper(qpos),
             contacts=frozenset(c for c in CONTACT_CLASSES if layout.touching(rows, c)[0]),
