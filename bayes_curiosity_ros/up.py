@@ -20,7 +20,7 @@ from bayes_curiosity_ros.resources import find
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-FLAGS = ("resume", "dry_run")
+FLAGS = ("resume", "dry_run", "description")
 LOG, CURVE = "episodes.csv", "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
