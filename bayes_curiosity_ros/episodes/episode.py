@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.episodes.decode import Decoder
+from bayes_curiosity_ros.episodes.decode import decode
 from bayes_curiosity_ros.episodes.errors import BagError
 from bayes_curiosity_ros.episodes.peek import PACKAGE, STEP_TYPES, episode_and_step
 from bayes_curiosity_ros.episodes.reader import BagReader
@@ -126,7 +126,6 @@ class _Gatherer:
     def __init__(self, reader: BagReader, namespace: str) -> None:
         self._reader = reader
         self._namespace = f"/{namespace.strip('/')}/" if namespace else ""
-        self._decoder = Decoder()
         self._open: dict[int, _Messages] = {}
         self._topic_of_type: dict[str, str] = {}
         self._undecodable: dict[str, tuple[int, str]] = {}
@@ -146,7 +145,7 @@ class _Gatherer:
             return
         self._require_one(topic.type_name, topic.name)
         try:
-            message = self._decoder.decode(topic, record.data)
+            message = decode(topic, record.data)
             episode, step = episode_and_step(record.data)
         except (BagError, IndexError, ValueError) as error:
             count, reason = self._undecodable.get(topic.name, (0, str(error)))

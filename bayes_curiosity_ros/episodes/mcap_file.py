@@ -269,9 +269,10 @@ class McapReader:
             self._finished = True  # what follows is a summary of what was read
             return
         try:
-            yield from (
-                self._chunk(body, at) if opcode == Opcode.CHUNK else self._small(opcode, body)
-            )
+            if opcode == Opcode.CHUNK:
+                yield from self._chunk(body, at)
+            else:
+                yield from self._small(opcode, body)
         except (struct.error, UnicodeDecodeError, EndOfFile) as error:
             self.contents.losses.append(
                 f"{self._path.name}: the record at byte {at} is damaged ({error!r})"
