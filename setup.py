@@ -42,6 +42,8 @@ setup(
         "console_scripts": [
             "bayes-curiosity = bayes_curiosity_ros.cli:main",
             "curiosity = bayes_curiosity_ros.nodes.curiosity_node:main",
+            "recorder = bayes_curiosity_ros.nodes.recorder_node:main",
+            "replay = bayes_curiosity_ros.nodes.replay_node:main",
         ],
     },
 )

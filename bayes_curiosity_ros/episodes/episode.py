@@ -37,7 +37,7 @@ class Episode:
         actions: (N, J) joint deltas asked for at this step, in [rad]; NaN in the last row.
         gripper: (N,) asked for at this step, 0 open … 1 closed.
         executed: (N, J) joint deltas that came of it, in [rad].
-        joints: (N, J) measured at this step, in [rad].
+        positions: (N, J + F) measured at this step, joints and then fingers, in [rad].
         objects: (N, 3) position of the object in [m].
         variance, curiosity, reward: (N,) as the curiosity node said.
         outcome: one of OUTCOMES, or "" where the episode's end was not recorded.
@@ -54,7 +54,7 @@ class Episode:
     actions: np.ndarray
     gripper: np.ndarray
     executed: np.ndarray
-    joints: np.ndarray
+    positions: np.ndarray
     objects: np.ndarray
     variance: np.ndarray
     curiosity: np.ndarray
@@ -190,7 +190,7 @@ def _arrays(episode: int, messages: _Messages) -> Episode:
     observations = messages.observations or messages.states
     steps = sorted(observations)
     rows = [observations[step] for step in steps]
-    joints = [_optional(messages.states.get(step), "positions") for step in steps]
+    positions = [_optional(messages.states.get(step), "positions") for step in steps]
     moved = [_optional(messages.states.get(step + 1), "executed_deltas") for step in steps]
     asked = [_optional(messages.actions.get(step), "joint_deltas") for step in steps]
     rewards = [_valid(messages.rewards.get(step)) for step in steps]
@@ -206,7 +206,7 @@ def _arrays(episode: int, messages: _Messages) -> Episode:
         actions=_table(asked),
         gripper=_column([messages.actions.get(step) for step in steps], "gripper"),
         executed=_table(moved),
-        joints=_table(joints),
+        positions=_table(positions),
         objects=_table([_object(messages.states.get(step)) for step in steps]),
         variance=_column(rewards, "variance"),
         curiosity=_column(rewards, "curiosity"),
@@ -219,7 +219,8 @@ def _arrays(episode: int, messages: _Messages) -> Episode:
 
 def _faults(steps: list[int], messages: _Messages) -> Iterator[str]:
     summary = messages.summary
-    last = summary.steps if summary is not None else max(steps, default=0)
+    aborted = summary is not None and OUTCOMES[summary.outcome] == "aborted"
+    last = max(steps, default=0) if summary is None or aborted else summary.steps
     lost = sorted(set(range(last + 1)) - set(messages.observations))
     if lost:
         yield f"{len(lost)} of {last + 1} observations missing, the first at step {lost[0]}"

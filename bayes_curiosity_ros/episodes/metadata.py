@@ -14,6 +14,7 @@ from bayes_curiosity_ros.episodes.errors import BagError
 VERSION = 9
 FILE_NAME = "metadata.yaml"
 KEY = "rosbag2_bagfile_information"
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml, ten times as fast
 _INFINITE = {"sec": 9223372036, "nsec": 854775807}
 
 
@@ -182,7 +183,9 @@ def _file_dict(file: FileInfo) -> dict[str, Any]:
 
 def dump(value: Any) -> str:
     """Block-style YAML, fields in their order."""
-    return str(yaml.safe_dump(value, sort_keys=False, default_flow_style=False, width=10_000))
+    return str(
+        yaml.dump(value, Dumper=_DUMPER, sort_keys=False, default_flow_style=False, width=10_000)
+    )
 
 
 def parse(text: str, where: str) -> BagMetadata:

@@ -24,7 +24,7 @@ LAYOUTS = {
     "mcap": {},
     "zstd": {"compression": "zstd"},
     "sqlite3": {"storage": "sqlite3"},
-    "rolled over": {"max_file_mb": 0.005},
+    "rolled over": {"max_file_mb": 0.02},
     "sqlite3 rolled over": {"storage": "sqlite3", "max_file_s": 0.2},
 }
 
@@ -57,7 +57,7 @@ def test_mcap_keeps_both_times(tmp_path):
 
 
 def test_files_roll_over(tmp_path):
-    write_bag(tmp_path / "by_size", max_file_mb=0.005)
+    write_bag(tmp_path / "by_size", max_file_mb=0.02)
     write_bag(tmp_path / "by_time", max_file_s=0.2)
     for name in ("by_size", "by_time"):
         assert len(list((tmp_path / name).glob(f"{name}_*.mcap"))) > 2
@@ -201,7 +201,7 @@ def test_damage_anywhere_is_survived_and_named(tmp_path, compression):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    write_bag(tmp_path / "bag", max_file_mb=0.005)
+    write_bag(tmp_path / "bag", max_file_mb=0.02)
     (tmp_path / "bag" / "bag_1.mcap").unlink()
     reader = BagReader(tmp_path / "bag")
     assert len(list(reader.records())) > 0

@@ -34,7 +34,7 @@ def test_arrays_are_what_was_published(tmp_path, storage):
         np.testing.assert_array_equal(episode.actions[:-1], run.actions[index])
         assert np.isnan(episode.actions[-1]).all()
         np.testing.assert_array_equal(episode.executed[:-1], 0.5 * run.actions[index])
-        np.testing.assert_array_equal(episode.joints, run.vectors[index, :, :6])
+        np.testing.assert_array_equal(episode.positions, run.vectors[index, :, :6])
         np.testing.assert_array_equal(episode.reward, run.rewards[index])
         np.testing.assert_array_equal(episode.color, run.color[index])
         np.testing.assert_array_equal(episode.depth, run.depth[index])

@@ -1,0 +1,156 @@
+"""Recorder and replay as processes of their own, in a graph with the real curiosity node."""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from sensor_msgs.msg import Image
+
+from bayes_curiosity_interfaces.msg import EpisodeSummary
+from bayes_curiosity_ros.episodes.episode import read_episodes
+from bayes_curiosity_ros.episodes.peek import episode_and_step
+from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.nodes.curiosity_node import LATCHED_QOS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from graph import Graph
+
+CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
+RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
+
+
+def parameters(**values):
+    words = ["--ros-args"]
+    for name, value in values.items():
+        words += ["-p", f"{name.replace('__', '.')}:={value}"]
+    return words
+
+
+def ended(process, number=signal.SIGINT):
+    process.send_signal(number)
+    output = process.communicate(timeout=20)[0]
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    return output
+
+
+def vectors(count, seed):
+    return np.random.default_rng(seed).normal(size=(count, 9))
+
+
+def test_a_run_is_recorded_whole(start, background, tmp_path):
+    start(CURIOSITY)
+    recorder = start(
+        RECORDER, *parameters(folder=tmp_path, name="run", task="reach", seed=7, settings="'{}'")
+    )
+    graph = Graph(background, {"observation": 2, "action": 1, "camera/color/image_raw": 1})
+    for _ in range(5):
+        graph.publish("camera/color/image_raw", Image(height=1, width=1, step=3, data=[1, 2, 3]))
+        time.sleep(0.02)
+    wanted = [vectors(30, seed) for seed in range(3)]
+    outcomes = (EpisodeSummary.TIME_LIMIT, EpisodeSummary.ABORTED, EpisodeSummary.SUCCESS)
+    rewards = [
+        graph.episode(i, rows, outcome)
+        for i, (rows, outcome) in enumerate(zip(wanted, outcomes, strict=True))
+    ]
+    time.sleep(0.3)
+    output = ended(recorder)
+    assert "0 dropped, 0 lost on the way; complete" in output
+
+    reader = BagReader(tmp_path / "run")
+    episodes = list(read_episodes(reader))
+    assert reader.losses == []
+    assert [episode.outcome for episode in episodes] == ["time_limit", "aborted", "success"]
+    for episode, rows, paid in zip(episodes, wanted, rewards, strict=True):
+        assert episode.faults == ()
+        np.testing.assert_array_equal(episode.vectors, rows)
+        np.testing.assert_array_equal(episode.reward, paid)
+    counts = {name: count for name, (_, count) in reader.metadata.topics.items()}
+    for name, sent in graph.sent.items():
+        assert counts[f"/{name}"] == sent, name
+    assert counts["/curiosity/state"] >= 2
+    about = reader.about
+    assert (about["task"], about["seed"], about["dropped"]) == ("reach", "7", "0")
+    assert len(about["model_id"]) == 12
+    assert about["episodes"].startswith("[[0, ")
+    qos = {name: topic.qos[0] for name, (topic, _) in reader.metadata.topics.items()}
+    assert qos["/curiosity/state"].durability == "transient_local"
+    assert qos["/camera/color/image_raw"].reliability == "best_effort"
+    assert reader.topics["/observation"].definition.type_hash.startswith("RIHS01_")
+
+
+def test_a_killed_recorder_leaves_all_but_the_last_second(start, background, tmp_path):
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
+    graph = Graph(background, {"observation": 1, "arm/state": 1, "joint_states": 1})
+    sent, began = [], time.monotonic()
+    while time.monotonic() - began < 3.0:
+        graph.step(1, len(sent), np.zeros(9))
+        sent.append(time.monotonic())
+        time.sleep(0.005)
+    killed = time.monotonic()
+    recorder.kill()
+    recorder.communicate(timeout=10)
+
+    reader = BagReader(tmp_path / "run")
+    steps = {
+        episode_and_step(record.data)[1]
+        for record in reader.records()
+        if record.topic == "/observation"
+    }
+    assert {step for step, at in enumerate(sent) if at < killed - 1.0} <= steps
+    assert any("no metadata.yaml" in loss for loss in reader.losses)
+    (episode,) = read_episodes(reader)
+    assert "its end was not recorded" in episode.faults
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly(start, background, tmp_path, sent):
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
+    Graph(background, {"observation": 1})
+    recorder.send_signal(sent)
+    ended(recorder, sent)
+    assert (tmp_path / "run" / "metadata.yaml").is_file()
+
+
+def test_drops_are_reported_and_counted(start, background, tmp_path):
+    """A queue of almost nothing: what does not fit is counted, nothing else suffers."""
+    recorder = start(
+        RECORDER, *parameters(folder=tmp_path, name="run", queue__max_queue_mb=0.0005)
+    )
+    heard = []
+    background.node.create_subscription(
+        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
+    )
+    graph = Graph(background, {"observation": 1, "arm/state": 1})
+    for step in range(200):
+        graph.step(1, step, np.zeros(9))
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not (heard and heard[-1].level != b"\x00"):
+        time.sleep(0.1)
+    assert heard[-1].level == DiagnosticStatus.WARN
+    values = {entry.key: entry.value for entry in heard[-1].values}
+    assert int(values["dropped /observation"]) > 0
+    ended(recorder)
+    reader = BagReader(tmp_path / "run")
+    kept = sum(1 for record in reader.records() if record.topic == "/observation")
+    assert kept + int(reader.about["dropped /observation"]) == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bag__storage": "rosbag1"}, "unknown storage 'rosbag1'"),
+        ({"period_s": 9.0}, "period_s = 9.0"),
+        ({"name": "."}, "never overwritten"),
+    ],
+)
+def test_bad_parameters_end_it_with_one_line(start, tmp_path, options, words):
+    process = start(RECORDER, *parameters(folder=tmp_path, **options))
+    output = process.communicate(timeout=20)[0]
+    assert process.returncode == 2
+    assert words in output
+    assert "Traceback" not in output
