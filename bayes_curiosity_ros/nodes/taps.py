@@ -108,7 +108,7 @@ class Tap:
             self._node.destroy_subscription(self._subscription)
             self._subscription = None
         try:
-            kind = _message_class(self.type_name)
+            kind = message_class(self.type_name)
         except (ImportError, AttributeError, ValueError) as error:
             self.problem = f"type {self.type_name} is not installed here ({error})"
             self._node.get_logger().error(f"{self.name} is not recorded: {self.problem}")
@@ -129,7 +129,7 @@ class Tap:
         self._sequence = sequence
 
 
-def _message_class(type_name: str) -> Any:
+def message_class(type_name: str) -> Any:
     package, _, name = type_name.split("/")
     return getattr(importlib.import_module(f"{package}.msg"), name)
 

@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
+from std_msgs.msg import UInt64
+from std_srvs.srv import Trigger
 
-from bayes_curiosity_interfaces.msg import EpisodeSummary
+from bayes_curiosity_interfaces.msg import EpisodeSummary, Observation
 from bayes_curiosity_ros.episodes.episode import read_episodes
 from bayes_curiosity_ros.episodes.peek import episode_and_step
 from bayes_curiosity_ros.episodes.reader import BagReader
-from bayes_curiosity_ros.nodes.curiosity_node import LATCHED_QOS
+from bayes_curiosity_ros.nodes.curiosity_node import EPISODE_QOS, LATCHED_QOS
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "episodes")]
 from graph import Graph
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
@@ -153,4 +156,88 @@ def test_bad_parameters_end_it_with_one_line(start, tmp_path, options, words):
     output = process.communicate(timeout=20)[0]
     assert process.returncode == 2
     assert words in output
+    assert "Traceback" not in output
+
+
+REPLAY = "bayes_curiosity_ros.nodes.replay_node"
+CLI = "bayes_curiosity_ros.cli"
+
+
+@pytest.fixture
+def recorded(start, background, tmp_path):
+    """A bag of a run with the real curiosity node, which has left the graph again."""
+    curiosity = start(CURIOSITY)
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", task="reach"))
+    graph = Graph(background, {"observation": 2, "action": 1, "episode": 1})
+    outcomes = (EpisodeSummary.TIME_LIMIT, EpisodeSummary.ABORTED, EpisodeSummary.SUCCESS)
+    for i, outcome in enumerate(outcomes):
+        graph.episode(i + 1, vectors(40, seed=i), outcome)
+    time.sleep(0.3)
+    ended(recorder)
+    ended(curiosity)
+    return tmp_path / "run"
+
+
+def test_the_curiosity_node_reproduces_every_reward(start, recorded):
+    start(CURIOSITY)
+    check = start(CLI, "replay", str(recorded), "--check")
+    output = check.communicate(timeout=60)[0]
+    assert "3 episodes, 2 updates: 120 of 120 intrinsic rewards reproduced bit for bit" in output
+    assert check.returncode == 0
+    other = start(CLI, "replay", str(recorded), "--check", "--episodes", "3")
+    output = other.communicate(timeout=60)[0]
+    assert "0 of 40 intrinsic rewards" in output, "episode 3 alone meets another posterior"
+    assert other.returncode == 1
+
+
+def test_a_bag_is_on_the_graph_again(start, background, recorded):
+    heard, clock = [], []
+    node = background.node
+    node.create_subscription(Observation, "observation", heard.append, EPISODE_QOS)
+    node.create_subscription(Clock, "/clock", clock.append, EPISODE_QOS)
+    words = parameters(bag=str(recorded), rate=0.0, exclude="[action]", paused=True, wait_s=0.0)
+    replay = start(REPLAY, *words)
+    background.call(Trigger, "replay/step", Trigger.Request(), timeout_s=20)
+    assert until(lambda: len(heard) == 1)
+    seek = node.create_publisher(UInt64, "replay/seek", 10)
+    assert until(lambda: seek.get_subscription_count() == 1)
+    time.sleep(0.3)
+    seek.publish(UInt64(data=3))
+    time.sleep(0.3)
+    background.call(Trigger, "replay/resume", Trigger.Request())
+    output = replay.communicate(timeout=30)[0]
+    assert replay.returncode == 0, output
+    assert until(lambda: len(heard) == 41)
+    assert [(m.episode, m.step) for m in heard[1:]] == [(3, step) for step in range(40)]
+    np.testing.assert_array_equal([m.vector for m in heard[1:]], vectors(40, seed=2))
+    assert clock
+
+
+def until(condition, timeout_s=10.0):
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "bag is empty"),
+        ({"bag": "/no/such/bag"}, "does not exist"),
+        ({"bag": "BAG", "episodes": "'7-9'"}, "has no episode 7-9; it has 0 … 2"),
+        ({"bag": "BAG", "rate": -1.0}, "rate = -1.0"),
+    ],
+)
+def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
+    from pretended import write_bag
+
+    write_bag(tmp_path / "bag")
+    options = {k: str(tmp_path / "bag") if v == "BAG" else v for k, v in options.items()}
+    process = start(REPLAY, *parameters(**options))
+    output = process.communicate(timeout=30)[0]
+    assert words in output
+    assert process.returncode == 2
     assert "Traceback" not in output
