@@ -17,7 +17,7 @@ from bayes_curiosity_ros.nodes.reproduce import Comparison, Reproduction
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    defaults = ReplayConfig(bag="-")
+    defaults = ReplayConfig()
     parser.add_argument("bag", help="a bag's folder, or one of its files")
     parser.add_argument("--episodes", default="", help="such as 3 or 3,5-8; all if absent")
     parser.add_argument(

@@ -55,8 +55,6 @@ class ReplayConfig:
     wait_s: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.bag:
-            raise ConfigError("bag is empty; give a bag's folder: -p bag:=bags/run_…")
         if not 0 <= self.wait_s < 3600:
             raise ConfigError(f"wait_s = {self.wait_s}; it must be in 0 … 3600")
 
@@ -112,6 +110,8 @@ class ReplayNode(Node):
     def __init__(self, config: ReplayConfig | None = None) -> None:
         super().__init__("replay")
         self.config = config or declare(self, ReplayConfig())
+        if not self.config.bag:
+            raise ConfigError("bag is empty; give a bag's folder: -p bag:=bags/run_…")
         self.reader = BagReader(self.config.bag)
         self.known = survey(self.reader)
         self._selected = parse_selection(self.config.episodes)
@@ -122,7 +122,9 @@ class ReplayNode(Node):
             )
         self._transport = Transport(self.config.rate, self.config.paused)
         self._topics = ReplayPublishers(self, self.reader, self.config.excluded())
-        self._clock = self.create_publisher(Clock, "/clock", 10) if self.config.clock else None
+        self._clock_topic = (
+            self.create_publisher(Clock, "/clock", 10) if self.config.clock else None
+        )
         self._clock_ns = 0
         for name, press in (
             ("pause", self._transport.pause),
@@ -162,10 +164,10 @@ class ReplayNode(Node):
 
     def _publish(self, cue: Cue) -> None:
         now = cue.record.received_ns
-        if self._clock is not None and abs(now - self._clock_ns) >= CLOCK_PERIOD_NS:
+        if self._clock_topic is not None and abs(now - self._clock_ns) >= CLOCK_PERIOD_NS:
             self._clock_ns = now
             seconds, nanoseconds = divmod(now, 1_000_000_000)
-            self._clock.publish(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
+            self._clock_topic.publish(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
         self._topics.publish(cue, full_speed=self.config.rate == 0)
 
     def _seek(self, message: UInt64) -> None:

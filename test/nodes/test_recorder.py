@@ -20,7 +20,7 @@ from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.curiosity_node import EPISODE_QOS, LATCHED_QOS
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "episodes")]
-from graph import Graph
+from graph import Graph  # noqa: E402
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
