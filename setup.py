@@ -41,7 +41,10 @@ setup(
     entry_points={
         "console_scripts": [
             "bayes-curiosity = bayes_curiosity_ros.cli:main",
+            "arm = bayes_curiosity_ros.nodes.arm_node:main",
+            "camera = bayes_curiosity_ros.nodes.camera_node:main",
             "curiosity = bayes_curiosity_ros.nodes.curiosity_node:main",
+            "learner = bayes_curiosity_ros.nodes.learner_node:run",
             "recorder = bayes_curiosity_ros.nodes.recorder_node:main",
             "replay = bayes_curiosity_ros.nodes.replay_node:main",
         ],

@@ -12,6 +12,7 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("bayes_curiosity_ros.up", "start the whole stack: arm, camera, curiosity, learner"),
     "surface": (
         "bayes_curiosity_ros.experiments.surface",
         "the paper's first figure: curiosity over Mountaincar before and after an episode",

@@ -41,6 +41,10 @@ class AlreadyUpdatedError(InputError):
     """An episode was offered twice."""
 
 
+class StepError(InputError):
+    """An (episode, step) out of order or repeated."""
+
+
 class ModelFileError(BayesCuriosityError):
     """A model or checkpoint file is missing, damaged or of another kind."""
 

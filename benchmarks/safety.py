@@ -20,7 +20,8 @@ from tqdm import tqdm
 
 from bayes_curiosity_ros.robot.clearance import PoseChecker
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.safety import Change, SafetyFilter
+from bayes_curiosity_ros.robot.decisions import Change
+from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
 
@@ -36,6 +37,7 @@ class Tally:
     commands: int = 0
     changed: dict[str, int] = field(default_factory=dict)
     violations: dict[str, int] = field(default_factory=dict)
+    top_speed: float = 0.0  # as a share of the joint's limit
 
     def change(self, flags: np.ndarray) -> None:
         for flag in Change:
@@ -95,6 +97,7 @@ class Arms:
         joints = seen["qpos"][..., world.joint_qpos]
         speeds = np.abs(seen["qvel"][..., world.joint_dof])
         outside = (joints < world.lower_rad) | (joints > world.upper_rad)
+        tally.top_speed = max(tally.top_speed, float((speeds / world.max_velocity_rad_s).max()))
         tally.violation("joint limit", outside.any(axis=(1, 2)))
         tally.violation("velocity", (speeds > world.max_velocity_rad_s).any(axis=(1, 2)))
         most = np.max(self.robot.safety.max_acceleration_rad_s2) * self._dt + TOLERANCE
@@ -120,6 +123,7 @@ def main() -> int:
         arms.step(tally)
     broken = sum(tally.violations.values())
     line = {"name": "safety/violations", "ours": broken, "commands": tally.commands}
+    line |= {"top_speed_of_limit": round(tally.top_speed, 3)}
     print(json.dumps(line | {"violations": tally.violations, "changed": tally.changed}))
     return int(broken > 0)
 

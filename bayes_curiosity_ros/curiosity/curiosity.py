@@ -13,7 +13,7 @@ import torch
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
-from bayes_curiosity_ros.curiosity.small_batch import MAX_ROWS, SmallBatch
+from bayes_curiosity_ros.curiosity.vector_features import VectorFeatures
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
 FORMS = ("nonnegative", "paper")
@@ -70,7 +70,7 @@ class Curiosity:
         self.config = config or CuriosityConfig()
         self.encoder = encoder.requires_grad_(False)
         self.regression = BayesianLinearRegression(encoder.feature_size, self.config.regression)
-        self._small_batch = SmallBatch(self.encoder)
+        self._vector_features = VectorFeatures(self.encoder)
 
     def score(self, observations: Observations) -> Scores:
         """Variance, curiosity and reward of each observation; changes nothing."""
@@ -107,15 +107,18 @@ class Curiosity:
 
     def _quadratic(self, observations: Observations) -> np.ndarray:
         """φᵀP⁻¹φ of each observation: (N,)."""
-        with_images = self.encoder.trunk is not None or observations.images is not None
-        if len(observations) <= MAX_ROWS and not with_images:
-            return self._small_batch.quadratic(observations.vectors, self.regression.whitener)
-        chunks = [torch.zeros(0, dtype=torch.float64)]
-        for start in range(0, len(observations), CHUNK_ROWS):
-            tensors = self.encoder.tensors(observations[start : start + CHUNK_ROWS])
-            with torch.inference_mode():
-                chunks.append(self.regression.quadratic(self.encoder.latent(*tensors)))
-        return (chunks[1] if len(chunks) == 2 else torch.cat(chunks)).numpy()
+        if len(observations) <= CHUNK_ROWS:
+            return self._quadratic_of_chunk(observations)
+        starts = range(0, len(observations), CHUNK_ROWS)
+        chunks = [self._quadratic_of_chunk(observations[i : i + CHUNK_ROWS]) for i in starts]
+        return np.concatenate(chunks)
+
+    def _quadratic_of_chunk(self, observations: Observations) -> np.ndarray:
+        with torch.inference_mode():
+            if self.encoder.trunk is None and observations.images is None:
+                return self._vector_features.quadratic(observations.vectors, self.regression)
+            tensors = self.encoder.tensors(observations)
+            return self.regression.quadratic(self.encoder.latent(*tensors)).numpy()
 
     def _scores(self, quadratic: np.ndarray) -> Scores:
         beta = self.config.regression.noise_precision

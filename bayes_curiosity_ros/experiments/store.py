@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import fcntl
 import io
 import os
 from collections import defaultdict
@@ -26,7 +27,8 @@ class Store:
         """Open or make the folder.
 
         Raises:
-            ConfigError: it cannot be written, or holds rows of other settings.
+            ConfigError: it cannot be written, holds rows of other settings, or another process
+                is writing to it.
         """
         self.folder = folder
         self.path = folder / "rows.csv"
@@ -41,18 +43,29 @@ class Store:
                 raise PermissionError(13, "Permission denied")
         except OSError as error:
             raise ConfigError(f"cannot write to {folder}: {error.strerror}") from None
+        self._lock = self._claim()
         if stored.read_text() != fingerprint:
             raise ConfigError(
                 f"{folder} holds results of other settings; choose another --output, "
                 "or remove it to start again"
             )
 
+    def _claim(self) -> io.TextIOWrapper:
+        """Hold the folder until this process ends; two writers would do every job twice."""
+        lock = (self.folder / ".lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(f"another process is writing to {self.folder}") from None
+        return lock
+
     def load(self) -> list[Row]:
         """The rows of finished jobs; what an interruption left half written is dropped."""
         if not self.path.exists():
             return []
         with self.path.open(newline="") as file:
-            rows = [row for raw in csv.DictReader(file) if (row := _parse(raw)) is not None]
+            parsed = [row for raw in csv.DictReader(file) if (row := _parse(raw)) is not None]
+        rows = list({(row.job, row.timesteps): row for row in parsed}.values())
         by_job: dict[Job, list[Row]] = defaultdict(list)
         for row in rows:
             by_job[row.job].append(row)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 from tqdm import tqdm
@@ -130,6 +132,7 @@ def run_missing(
     if not jobs:
         return rows
     with (
+        interruptible(),
         closing(_results(jobs, settings, arguments)) as results,
         tqdm(total=len(jobs), unit="run", desc="table1", smoothing=0.05) as bar,
     ):
@@ -139,6 +142,22 @@ def run_missing(
             bar.update()
             bar.set_postfix_str(f"{job.task} {job.algorithm} {job.bonus} {job.seed}")
     return rows
+
+
+@contextmanager
+def interruptible() -> Generator[None, None, None]:
+    """SIGTERM as Ctrl-C, and both even where a shell started us with them ignored."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, interrupt) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _results(

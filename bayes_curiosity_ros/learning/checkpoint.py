@@ -18,14 +18,21 @@ FORMAT = "bayes_curiosity_training/1"
 ARRAY = "numpy array"
 
 
-def save_checkpoint(path: Path, trainer: Trainer) -> None:
-    """Write everything a later process needs to go on as this one would."""
+def save_checkpoint(path: Path, trainer: Trainer, extra: Mapping[str, Any] | None = None) -> None:
+    """Write everything a later process needs to go on as this one would.
+
+    Args:
+        extra: what the caller wants back from `load_checkpoint`: numbers, strings, arrays.
+    """
     state = {"format": FORMAT, "package_version": __version__, "trainer": trainer.state_dict()}
-    save_state(path, _plain(state))
+    save_state(path, _plain(state | {"extra": dict(extra or {})}))
 
 
-def load_checkpoint(path: Path, trainer: Trainer) -> None:
+def load_checkpoint(path: Path, trainer: Trainer) -> dict[str, Any]:
     """Restore a trainer built with the same task, learner, bonus and settings.
+
+    Returns:
+        What was saved as `extra`.
 
     Raises:
         ModelFileError: missing, damaged, or of another kind of run.
@@ -39,6 +46,7 @@ def load_checkpoint(path: Path, trainer: Trainer) -> None:
         raise ModelFileError(
             f"{path} does not fit this run: {error}; use the settings it was made with"
         ) from error
+    return _restored(state.get("extra", {}))
 
 
 def _plain(value: Any) -> Any:

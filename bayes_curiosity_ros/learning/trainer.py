@@ -86,6 +86,10 @@ class Trainer:
             self.sampling.min_steps,
             self.rng,
         )
+        return self.learn(episodes)
+
+    def learn(self, episodes: Episodes) -> Iteration:
+        """The second half of a pass, for episodes gathered elsewhere: on a real arm, say."""
         diagnostics = self.algorithm.update(episodes, self.bonus)
         self.bonus.update(episodes.split())
         self._count(episodes)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import array
+import math
 
 import numpy as np
-from sensor_msgs.msg import Image
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import CameraInfo, Image
 
+from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.msg import Observation, ObservationBatch
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.errors import EmptyBatchError, ImageError, LengthError
+from bayes_curiosity_ros.errors import (
+    EmptyBatchError,
+    ImageError,
+    LengthError,
+    NotFiniteError,
+    unknown_name,
+)
+from bayes_curiosity_ros.robot.arms.arm import ArmState
+from bayes_curiosity_ros.robot.cameras.camera import Frame, Intrinsics
 
 
 def observations_of_batch(batch: ObservationBatch) -> Observations:
@@ -42,6 +53,119 @@ def observation_of_message(message: Observation) -> Observations:
     if color.shape[:2] != depth.shape:
         raise ImageError(f"colour is {color.shape[:2]} pixels, depth {depth.shape}; align them")
     return Observations(vectors, _rgbd(color[None], depth[None]))
+
+
+def message_of_arm_state(state: ArmState, names: tuple[str, ...]) -> ArmStateMessage:
+    """All but episode, step and deltas. Positions: joints, then fingers, as `names` says."""
+    positions = np.concatenate([state.joints, state.fingers])
+    velocities = np.zeros(len(positions))
+    velocities[: len(state.velocities)] = state.velocities
+    message = ArmStateMessage(
+        joint_names=names,
+        positions=doubles(positions),
+        velocities=doubles(velocities),
+        gripper=state.gripper,
+        object_known=state.object_position is not None,
+        self_contacts=int("self" in state.contacts),
+        scene_contacts=int("scene" in state.contacts),
+        object_contacts=int("object" in state.contacts),
+    )
+    message.header.stamp = stamp_of(state.stamp_s)
+    message.header.frame_id = "world"
+    if state.object_position is not None:
+        pose = message.object_pose
+        pose.position.x, pose.position.y, pose.position.z = state.object_position.tolist()
+        if state.object_orientation is not None:
+            turn = pose.orientation
+            turn.w, turn.x, turn.y, turn.z = state.object_orientation.tolist()
+    return message
+
+
+def arm_state_of_message(message: ArmStateMessage, joints: tuple[str, ...]) -> ArmState:
+    """What an arm reported; its first joints must be `joints`, the rest are fingers."""
+    count, names = len(joints), tuple(message.joint_names)
+    if names[:count] != joints:
+        wrong = next((name for name in names if name not in joints), names)
+        raise unknown_name("joint in arm/state:", wrong, joints)
+    positions = np.array(message.positions, dtype=np.float64)
+    velocities = np.array(message.velocities, dtype=np.float64)
+    if not len(positions) == len(velocities) == len(names):
+        raise LengthError(
+            f"{len(names)} joints with {len(positions)} positions, {len(velocities)} velocities"
+        )
+    spot, turn = message.object_pose.position, message.object_pose.orientation
+    place = np.array([spot.x, spot.y, spot.z, turn.w, turn.x, turn.y, turn.z])
+    if not (np.isfinite(positions).all() and np.isfinite(place).all()):
+        raise NotFiniteError(f"arm/state: positions {positions}, object {place}")
+    contacts = {
+        "self": message.self_contacts,
+        "scene": message.scene_contacts,
+        "object": message.object_contacts,
+    }
+    return ArmState(
+        stamp_s=seconds_of(message.header.stamp),
+        joints=positions[:count],
+        velocities=velocities[:count],
+        fingers=positions[count:],
+        gripper=message.gripper,
+        contacts=frozenset(kind for kind, number in contacts.items() if number),
+        object_position=place[:3] if message.object_known else None,
+        object_orientation=place[3:] if message.object_known else None,
+    )
+
+
+def images_of_frame(frame: Frame) -> tuple[Image, Image]:
+    """Colour as rgb8 and depth as 32FC1 [m] (REP 118), without headers."""
+    return _image(frame.color, "rgb8"), _image(frame.depth.astype(np.float32), "32FC1")
+
+
+def frame_of_images(color: Image, depth: Image) -> Frame:
+    """A frame from an rgb8 and a 32FC1 image of the same size."""
+    pixels, distances = _color_pixels(color), _depth_pixels(depth)
+    if pixels.shape[:2] != distances.shape:
+        raise ImageError(f"colour is {pixels.shape[:2]} pixels, depth {distances.shape}")
+    return Frame(pixels, distances, seconds_of(color.header.stamp))
+
+
+def camera_info_of(intrinsics: Intrinsics) -> CameraInfo:
+    """A pinhole without distortion. ROS counts pixel centres from 0, we from 0.5."""
+    fx, fy = intrinsics.fx, intrinsics.fy
+    cx, cy = intrinsics.cx - 0.5, intrinsics.cy - 0.5
+    return CameraInfo(
+        width=intrinsics.width,
+        height=intrinsics.height,
+        distortion_model="plumb_bob",
+        d=[0.0] * 5,
+        k=[fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0],
+        r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        p=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
+    )
+
+
+def stamp_of(seconds: float) -> Time:
+    """A time of day or of simulation, rounded to nanoseconds."""
+    whole = math.floor(seconds)
+    nanoseconds = round((seconds - whole) * 1e9)
+    if nanoseconds == 1_000_000_000:
+        whole, nanoseconds = whole + 1, 0
+    return Time(sec=whole, nanosec=nanoseconds)
+
+
+def seconds_of(stamp: Time) -> float:
+    """The reverse of `stamp_of`."""
+    return stamp.sec + stamp.nanosec * 1e-9
+
+
+def _image(pixels: np.ndarray, encoding: str) -> Image:
+    pixels = np.ascontiguousarray(pixels)
+    height, width = pixels.shape[:2]
+    return Image(
+        height=height,
+        width=width,
+        encoding=encoding,
+        step=pixels.nbytes // height,
+        data=array.array("B", pixels.tobytes()),
+    )
 
 
 def doubles(values: np.ndarray) -> array.array:

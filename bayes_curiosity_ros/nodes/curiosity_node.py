@@ -8,7 +8,6 @@ from collections.abc import Generator
 import numpy as np
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from bayes_curiosity_interfaces.msg import (
     CuriosityState,
@@ -28,16 +27,10 @@ from bayes_curiosity_ros.nodes.conversions import (
 )
 from bayes_curiosity_ros.nodes.curiosity_keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.status import status_of
 
-# A whole episode may be under way before its rewards are read.
-EPISODE_QOS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED_QOS = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 # Rows scored before other callers get their turn: about 2 ms of work.
 VECTOR_SLICE = 4096
 IMAGE_SLICE = 64

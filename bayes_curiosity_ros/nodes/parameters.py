@@ -34,7 +34,7 @@ def declare(node: Node, default: T, prefix: str = "") -> T:
         descriptor = ParameterDescriptor(
             description=descriptions.get(field.name, ""),
             read_only=True,
-            dynamic_typing=value is None,
+            dynamic_typing=value is None or value == (),
         )
         set_value = node.declare_parameter(name, _as_parameter(value), descriptor).value
         values[field.name] = _as_field(set_value, hints[field.name])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+
+# A signal is seen at the latest after this time in [s].
+WAKE_S = 0.1
 
 
 def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
@@ -32,3 +37,60 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
     finally:
         rclpy.try_shutdown()
     return 0
+
+
+def run_guarded(make: Callable[[], Guarded], arguments: Sequence[str] | None = None) -> int:
+    """As `run_node`, for nodes that have something to bring to rest before they leave.
+
+    Signals are handled here and not by ROS, which would take the graph away at once:
+    `close` still can publish and call.
+    """
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    ending = Ending()
+    node: Guarded | None = None
+    reason, code = "an error", 1
+    try:
+        node = make()
+        executor = node.make_executor()
+        executor.add_node(node)
+        while not ending.wanted:
+            executor.spin_once(timeout_sec=WAKE_S)
+        reason, code = ending.wanted, 0
+    except (KeyboardInterrupt, ExternalShutdownException):
+        reason, code = "the graph was shut down", 0
+    except BayesCuriosityError as error:
+        reason, code = str(error), 2
+        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+    finally:
+        if node is not None:
+            node.close(reason)
+        rclpy.try_shutdown()
+    return code
+
+
+class Guarded:
+    """What a node with an orderly end adds to `Node`."""
+
+    def make_executor(self) -> Executor:
+        """What to spin it with."""
+        return SingleThreadedExecutor()
+
+    def close(self, reason: str) -> None:
+        """Bring everything to rest; the graph is still there."""
+
+
+class Ending:
+    """Remembers the first SIGINT or SIGTERM instead of dying of it.
+
+    Attributes:
+        wanted: the signal's name; empty while none came.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = ""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._note)
+
+    def _note(self, number: int, frame: object) -> None:
+        self.wanted = signal.Signals(number).name

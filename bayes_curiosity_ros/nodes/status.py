@@ -12,7 +12,10 @@ from bayes_curiosity_ros.errors import (
     LengthError,
     ModelFileError,
     NotFiniteError,
+    StepError,
 )
+from bayes_curiosity_ros.nodes.arm_supervisor import NotReadyError
+from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmStoppedError
 
 CODES: dict[type[BayesCuriosityError], int] = {
     LengthError: Status.WRONG_LENGTH,
@@ -22,6 +25,10 @@ CODES: dict[type[BayesCuriosityError], int] = {
     BatchTooLargeError: Status.BATCH_TOO_LARGE,
     AlreadyUpdatedError: Status.ALREADY_UPDATED,
     ModelFileError: Status.BAD_FILE,
+    StepError: Status.WRONG_STEP,
+    NotReadyError: Status.NOT_READY,
+    ArmStoppedError: Status.STOPPED,
+    ArmError: Status.FAULT,
 }
 
 

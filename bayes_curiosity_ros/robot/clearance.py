@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from bayes_curiosity_ros.robot.composition import ROBOT_BIT, SCENE_BIT, TABLE
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.world import ROBOT_BIT, SCENE_BIT, TABLE, build_world
+from bayes_curiosity_ros.robot.world import build_world, link_of
 
 SPREAD_POSES = 4096
 
@@ -70,13 +71,13 @@ class PoseChecker:
         data.qpos[:] = self._qpos(joints[None], None if finger is None else np.array([finger]))[0]
         mujoco.mj_fwdPosition(model, data)
         pairs = {
-            tuple(sorted(model.body(model.geom_bodyid[g]).name for g in contact.geom))
+            tuple(sorted(link_of(model, geom) for geom in contact.geom))
             for contact in data.contact
         }
         words = [f"{a} within {self.clearance_m} m of {b}" for a, b in sorted(pairs)]
         low, high = self._extents(data.geom_xpos[None], data.geom_xmat[None])
         for index, geom in enumerate(self._geoms):
-            link = model.body(model.geom_bodyid[geom]).name
+            link = link_of(model, geom)
             if low[0, index, 2] < self._floor and (link, TABLE) not in pairs:
                 words.append(f"{link} at z = {low[0, index, 2]:.3f} m, below {self._floor:.3f} m")
             outside = (low[0, index] < self._lower) | (high[0, index] > self._upper)

@@ -83,7 +83,7 @@ class ArmConfig:
     srdf: str | None = None
     friction_nm: tuple[float, ...] = ()
     servo_rad_s: float = 60.0
-    speed_fraction: float = 0.7
+    speed_fraction: float = 0.65
     gripper: GripperConfig | None = None
 
     def __post_init__(self) -> None:

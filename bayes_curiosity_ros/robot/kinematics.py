@@ -10,9 +10,10 @@ import mujoco
 import numpy as np
 
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError, InputError
+from bayes_curiosity_ros.robot.composition import TOUCHED_GROUP
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.settings import require_nonnegative, require_positive
-from bayes_curiosity_ros.robot.world import TOUCHED_GROUP, World, build_world
+from bayes_curiosity_ros.robot.world import World, build_world, link_of
 
 
 class UnreachableError(BayesCuriosityError):
@@ -100,9 +101,11 @@ class Kinematics:
         return Pose(data.xpos[body].copy(), data.xmat[body].reshape(3, 3).copy())
 
     def link_positions(self, joints: np.ndarray) -> dict[str, np.ndarray]:
-        """Origin of every link in [m]."""
-        data = self._at(joints)
-        return {name: data.body(name).xpos.copy() for name in self.world.description.links}
+        """Origin in [m] of every link that is not welded to another."""
+        data, model = self._at(joints), self.world.model
+        names = (model.body(body).name for body in range(1, model.nbody))
+        links = self.world.description.links
+        return {name: data.body(name).xpos.copy() for name in names if name in links}
 
     def step(self, joints: np.ndarray, target: Pose, duration_s: float) -> np.ndarray:
         """Joint changes, (J,) in [rad], that bring the hand closer within one `duration_s`.
@@ -207,7 +210,7 @@ def collision_pairs(world: World) -> list[tuple[int, int]]:
     touching = {frozenset(pair) for pair in world.description.touching}
     pairs = []
     for a, b in combinations(geoms, 2):
-        links = [model.body(model.geom_bodyid[i]).name for i in (a, b)]
+        links = [link_of(model, geom) for geom in (a, b)]
         able = model.geom_contype[a] & model.geom_conaffinity[b]
         if able and links[0] != links[1] and frozenset(links) not in touching:
             pairs.append((a, b))

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_curiosity_ros.robot.world import CONTACT_CLASSES, World
+from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
+from bayes_curiosity_ros.robot.world import World
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,6 @@ class RowLayout:
         grip: finger angle last commanded, in [rad].
         variant: index of the world the row lives in (see `robot.randomization`).
         contacts: whether the arm touched itself, the scene, the object in the last control step.
-        hand: position of the end effector in [m].
         extra: free for the task.
         size: S.
     """
@@ -37,7 +37,6 @@ class RowLayout:
     grip: int
     variant: int
     contacts: slice
-    hand: slice
     extra: slice
     size: int
     joint_columns: np.ndarray
@@ -51,10 +50,10 @@ class RowLayout:
         qpos, qvel, warmstart = (take(n) for n in (model.nq, model.nv, model.nv))
         marker, target = take(3), take(len(world.joints))
         grip, variant = take(1).start, take(1).start
-        contacts, hand, extras = take(len(CONTACT_CLASSES)), take(3), take(extra)
+        contacts, extras = take(len(CONTACT_CLASSES)), take(extra)
         free = world.object_qpos
         return RowLayout(
-            qpos, qvel, warmstart, marker, target, grip, variant, contacts, hand, extras,
+            qpos, qvel, warmstart, marker, target, grip, variant, contacts, extras,
             size=extras.stop,
             joint_columns=qpos.start + world.joint_qpos,
             object_columns=np.arange(3) + (marker.start if free is None else qpos.start + free),
@@ -83,7 +82,7 @@ class RowLayout:
     def collided(self, rows: np.ndarray) -> np.ndarray:
         """Whether the arm touched itself or the scene in the last control step: (N,)."""
         start = self.contacts.start  # the first two of CONTACT_CLASSES
-        return (rows[:, start : start + 2] > 0).any(axis=1)
+        return np.any(rows[:, start : start + 2] > 0, axis=1)
 
 
 class _Columns:

@@ -7,88 +7,19 @@ deceleration ends in a stop that is within all limits, so there always is a way 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import IntFlag
-
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.clearance import PoseChecker, Violation
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.decisions import REFUSALS, Change, Commanded, Decision
 
-
-class Change(IntFlag):
-    """Why a permitted command differs from the requested one."""
-
-    NONE = 0
-    NOT_FINITE = 1
-    WRONG_LENGTH = 2
-    OUTSIDE_LIMITS = 4
-    STEP = 8
-    VELOCITY = 16
-    ACCELERATION = 32
-    JOINT_LIMIT = 64
-    COLLISION = 128
-    TABLE = 256
-    WORKSPACE = 512
-
-
-# Refused outright: the arm brakes instead of following a scaled-down command.
-REFUSALS = (
-    Change.NOT_FINITE
-    | Change.WRONG_LENGTH
-    | Change.OUTSIDE_LIMITS
-    | Change.COLLISION
-    | Change.TABLE
-    | Change.WORKSPACE
-)
 POSE_CHANGES = {
     Violation.COLLISION: Change.COLLISION,
     Violation.TABLE: Change.TABLE,
     Violation.WORKSPACE: Change.WORKSPACE,
 }
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class Commanded:
-    """What an arm was last told.
-
-    Attributes:
-        position: (J,) joint targets in [rad].
-        velocity: (J,) speed towards them in [rad/s].
-        finger_rad: finger angle, or None for open.
-    """
-
-    position: np.ndarray
-    velocity: np.ndarray
-    finger_rad: float | None = None
-
-    @staticmethod
-    def at_rest(position: np.ndarray, finger_rad: float | None = None) -> Commanded:
-        """Standing still."""
-        position = np.array(position, dtype=float)
-        return Commanded(position, np.zeros_like(position), finger_rad)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What may be commanded, and why it is not what was asked for.
-
-    Attributes:
-        commanded: to send, and to hand in with the next request.
-        changes: all reasons that applied.
-        explanation: the same for a person; empty when nothing was changed.
-    """
-
-    commanded: Commanded
-    changes: Change
-    explanation: str
-
-    @property
-    def refused(self) -> bool:
-        """Whether the request was dropped and the arm brakes."""
-        return bool(self.changes & REFUSALS)
 
 
 class SafetyFilter:

@@ -67,7 +67,6 @@ class Stepper:
         rows[:, layout.object_columns] = objects
         rows[:, layout.target] = joints
         rows[:, layout.variant] = 0 if variants is None else variants
-        self._read_hand(rows, self._load(rows))
         return rows
 
     def advance(self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray) -> np.ndarray:
@@ -110,7 +109,6 @@ class Stepper:
         rows[:, layout.contacts] = self._contacts(seen["sensordata"])
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip_after
-        self._read_hand(rows, bound)
         return rows, seen
 
     def _controls(
@@ -128,6 +126,12 @@ class Stepper:
         grip = grip_before[:, None] + self._ramp * (grip_after - grip_before)[:, None]
         controls[..., joints : joints + fingers] = grip[..., None]
         return controls
+
+    def hands(self, rows: np.ndarray) -> np.ndarray:
+        """Positions of the end effector in [m]: (N, 3)."""
+        bound, n = self._load(rows), len(rows)
+        bound.batch.forward(ids=bound.first(n), stage=mujoco.mjtStage.mjSTAGE_POS)
+        return bound.positions[:n, self.world.end_effector_body].copy()
 
     def base_targets(self, rows: np.ndarray) -> np.ndarray:
         """Joint targets, (N, J), that the next changes add to.
@@ -165,11 +169,6 @@ class Stepper:
         rows[:, layout.qvel] = bound.qvel[:n]
         rows[:, layout.warmstart] = bound.warmstart[:n]
 
-    def _read_hand(self, rows: np.ndarray, bound: _Bound) -> None:
-        n = len(rows)
-        bound.batch.forward(ids=bound.first(n), stage=mujoco.mjtStage.mjSTAGE_POS)
-        rows[:, self.layout.hand] = bound.positions[:n, self.world.end_effector_body]
-
     def _contacts(self, sensordata: np.ndarray) -> np.ndarray:
         """Whether each class of contact was seen at any physics step: (N, classes)."""
         seen = np.zeros((len(sensordata), len(self.world.contact_sensors)), dtype=bool)
@@ -198,8 +197,15 @@ class _Bound:
 
     @staticmethod
     def of(batch: Batch) -> _Bound:
-        fields = ("qpos", "qvel", "qacc_warmstart", "mocap_pos", "xpos")
-        return _Bound(batch, *(batch.bind(name) for name in fields), batch.warning)
+        return _Bound(
+            batch,
+            qpos=batch.bind("qpos"),
+            qvel=batch.bind("qvel"),
+            warmstart=batch.bind("qacc_warmstart"),
+            markers=batch.bind("mocap_pos"),
+            positions=batch.bind("xpos"),
+            warnings=batch.warning,
+        )
 
     def first(self, count: int) -> np.ndarray | None:
         """The simulations that `count` rows take up; None for all."""

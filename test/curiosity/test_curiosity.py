@@ -95,24 +95,24 @@ def test_large_batches_are_scored_like_small_ones():
 
 
 @pytest.mark.parametrize("fourier", [0, 50])
-def test_small_batches_follow_every_change_of_encoder_and_posterior(fourier):
-    """Up to 64 rows take another road; it must lead to the same place, always."""
-    bonus = Curiosity(Encoder(EncoderConfig(3, fourier_features=fourier)))
-    rows = Observations(np.random.default_rng(3).normal(size=(65, 3)))
+@pytest.mark.parametrize("count", [1, 64, 65, 5000])
+def test_the_fast_road_follows_every_change_of_encoder_and_posterior(fourier, count):
+    """Scores do not go through the encoder's modules; they must give the same all the same."""
+    config = EncoderConfig(3, fourier_features=fourier)
+    bonus = Curiosity(Encoder(config))
+    rows = Observations(np.random.default_rng(3).normal(size=(count, 3)))
 
-    def assert_both_roads_agree():
-        many = bonus.score(rows).curiosity[:64]
-        np.testing.assert_allclose(bonus.score(rows[:64]).curiosity, many, rtol=0, atol=1e-4)
+    def assert_equal_to_the_encoder():
+        slow = bonus.regression.variance(bonus.encoder.features(rows)).log().numpy()
+        np.testing.assert_allclose(bonus.score(rows).curiosity, slow, rtol=0, atol=1e-4)
 
-    assert_both_roads_agree()
+    assert_equal_to_the_encoder()
     bonus.update([episode(0)])
-    assert_both_roads_agree()
-    bonus.encoder.standardise_inputs(5.0 + 3.0 * rows.vectors)
-    assert_both_roads_agree()
-    bonus.encoder.load_state_dict(
-        Encoder(EncoderConfig(3, fourier_features=fourier), seeded(5)).state_dict()
-    )
-    assert_both_roads_agree()
+    assert_equal_to_the_encoder()
+    bonus.encoder.standardise_inputs(5.0 + 3.0 * episode(1).next_observations.vectors)
+    assert_equal_to_the_encoder()
+    bonus.encoder.load_state_dict(Encoder(config, seeded(5)).state_dict())
+    assert_equal_to_the_encoder()
 
 
 def test_forgetting_revives_novelty():

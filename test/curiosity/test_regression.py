@@ -170,6 +170,13 @@ def test_results_do_not_share_the_workspace():
     assert torch.equal(first, kept)
 
 
+def test_evaluation_works_in_and_out_of_inference_mode():
+    regression = BayesianLinearRegression(7, CONFIG)  # a size that no other test has
+    with torch.inference_mode():
+        inside = regression.variance(torch.ones(3, 7)).clone()
+    assert torch.equal(inside, regression.variance(torch.ones(3, 7)))
+
+
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan, math.inf])
 def test_prior_must_be_positive(alpha):
     with pytest.raises(ConfigError, match="prior_precision"):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -156,10 +159,33 @@ def test_interrupted_run_resumes_and_equals_an_unbroken_one(tiny, tmp_path, caps
 
 
 def test_other_settings_in_the_same_folder_are_refused(tiny, tmp_path, capsys):
-    settings = load_settings(tiny)
-    Store(tmp_path / "out", settings)
+    Store(tmp_path / "out", load_settings(tiny))
     assert command(tiny, tmp_path / "out", "--steps", "600") == 2
     assert "other settings" in capsys.readouterr().err
+
+
+def test_two_processes_cannot_share_a_folder(tiny, tmp_path, capsys):
+    store = Store(tmp_path / "out", load_settings(tiny))
+    assert command(tiny, tmp_path / "out") == 2
+    assert "another process" in capsys.readouterr().err
+    del store
+
+
+def test_terminated_run_keeps_what_was_finished(tiny, tmp_path):
+    words = ["experiment", "table1", "--config", str(tiny), "--output", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bayes_curiosity_ros.cli", *words, "--workers", "1", "--no-plots"],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    rows = tmp_path / "out" / "rows.csv"
+    deadline = time.monotonic() + 60
+    while not rows.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(timeout=30) == 130
+    kept = Store(tmp_path / "out", load_settings(tiny)).load()
+    assert 0 < len({row.job for row in kept}) < 80
 
 
 @pytest.mark.parametrize(

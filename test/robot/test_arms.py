@@ -10,7 +10,7 @@ import pytest
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
-from bayes_curiosity_ros.robot.safety import Change
+from bayes_curiosity_ros.robot.decisions import Change
 
 TIMEOUT_S = 1.0
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.clearance import PoseChecker
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.safety import Change, Commanded, SafetyFilter
+from bayes_curiosity_ros.robot.decisions import Change, Commanded
+from bayes_curiosity_ros.robot.safety import SafetyFilter
 from benchmarks.safety import Arms, Tally
 
 POSES = {

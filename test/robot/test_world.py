@@ -65,7 +65,7 @@ def test_forward_kinematics_agree_with_dm_control(world, rng):
 )
 def test_end_effector_at_published_poses(stepper, joints, hand):
     rows = stepper.initial(np.array([joints]), np.array([[0.7, 0.4, 0.07]]))
-    np.testing.assert_allclose(rows[0, stepper.layout.hand], hand, atol=2e-5)
+    np.testing.assert_allclose(stepper.hands(rows)[0], hand, atol=2e-5)
 
 
 def test_ready_pose_touches_nothing_and_does_not_droop(stepper, robot):
@@ -136,7 +136,7 @@ def test_contact_with_the_arm_is_self(robot):
 
 
 def test_contact_with_the_cylinder_is_object(stepper, robot):
-    hand = ready_rows(stepper)[0, stepper.layout.hand]
+    hand = stepper.hands(ready_rows(stepper))[0]
     spot = [hand[0], hand[1], robot.world.object.height_m / 2]
     rows = stepper.initial(np.array([robot.arm.ready_rad]), np.array([spot]))
     assert "object" in drive(stepper, rows, [0, 1, 0, 0, 0, 0], 12)
@@ -144,7 +144,7 @@ def test_contact_with_the_cylinder_is_object(stepper, robot):
 
 def test_a_marker_cannot_be_touched(marker_robot):
     stepper = Stepper(build_world(marker_robot), threads=1)
-    hand = ready_rows(stepper)[0, stepper.layout.hand]
+    hand = stepper.hands(ready_rows(stepper))[0]
     ready = np.array([marker_robot.arm.ready_rad])
     rows = stepper.initial(ready, np.array([[hand[0], hand[1], 0.07]]))
     after = stepper.advance(rows, np.full((1, 6), 0.02), np.zeros(1))

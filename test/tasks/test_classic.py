@@ -166,7 +166,7 @@ def test_demonstrations_are_deterministic_and_bounded():
 
 
 def test_unknown_task_lists_the_names():
-    with pytest.raises(ConfigError, match="acrobot, mountaincar"):
+    with pytest.raises(ConfigError, match="acrobot, grasp, mountaincar"):
         make_task("cartpole")
 
 

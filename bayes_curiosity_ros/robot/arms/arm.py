@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.robot.safety import Change
+from bayes_curiosity_ros.robot.decisions import Change
 
 
 class ArmError(BayesCuriosityError):

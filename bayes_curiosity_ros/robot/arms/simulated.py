@@ -8,10 +8,12 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.safety import Change, Commanded, SafetyFilter
+from bayes_curiosity_ros.robot.decisions import Change, Commanded
+from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
-from bayes_curiosity_ros.robot.world import CONTACT_CLASSES, build_world
+from bayes_curiosity_ros.robot.world import build_world
 
 HOMED_RAD = 0.01
 
@@ -68,7 +70,8 @@ class SimulatedArm:
         return ArmState(
             stamp_s=self._steps * self.robot.world.control_step_s,
             joints=layout.joints(rows)[0],
-            velocities=row[layout.qvel][world.joint_dof],
+            # Simulated time stands still while the arm is stopped.
+            velocities=row[layout.qvel][world.joint_dof] * (not self._stopped),
             fingers=qpos[world.gripper_qpos],
             gripper=self._gripper(qpos),
             contacts=frozenset(c for c in CONTACT_CLASSES if layout.touching(rows, c)[0]),

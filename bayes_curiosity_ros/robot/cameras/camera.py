@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.robot.composition import look_at
 from bayes_curiosity_ros.robot.config import CameraConfig
-from bayes_curiosity_ros.robot.world import look_at
 
 
 class CameraError(BayesCuriosityError):

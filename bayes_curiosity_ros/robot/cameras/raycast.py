@@ -16,8 +16,9 @@ import mujoco
 import numpy as np
 
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics, Intrinsics
+from bayes_curiosity_ros.robot.composition import MOVING_GROUP, SKY, STILL_GROUP
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.world import MOVING_GROUP, SKY, STILL_GROUP, World
+from bayes_curiosity_ros.robot.world import World
 
 CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 MAX_RANGE_M = 100.0

@@ -8,8 +8,9 @@ import mujoco
 import numpy as np
 
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
+from bayes_curiosity_ros.robot.composition import CAMERA, SEEN
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.world import CAMERA, SEEN, World
+from bayes_curiosity_ros.robot.world import World
 
 NO_GL = (
     "no OpenGL here for pictures ({reason}); without a screen install libegl1 or libosmesa6 "

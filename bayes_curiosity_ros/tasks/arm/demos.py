@@ -7,20 +7,18 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.demonstrations import (
     DemonstrationConfig,
     collect,
     success_rate,
 )
-from bayes_curiosity_ros.tasks.arm.names import add_task_argument, make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import add_task_arguments, make_arm_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     defaults = DemonstrationConfig()
-    add_task_argument(parser)
-    parser.add_argument("--robot", default="jaco.yaml", help="file in config/, or a path")
+    add_task_arguments(parser)
     parser.add_argument("--count", type=int, default=defaults.count, help="pairs")
     parser.add_argument(
         "--noise", type=float, default=defaults.noise_std, help="std of actions in [-1, 1]"
@@ -40,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect and save, or check the expert."""
-    task = make_arm_task(arguments.task, RobotConfig.load(arguments.robot))
+    task = make_arm_task(arguments)
     if arguments.check:
         rate = success_rate(task, arguments.check, arguments.seed)
         print(f"{task.name}: the expert solves {rate:.1%} of {arguments.check} placements")

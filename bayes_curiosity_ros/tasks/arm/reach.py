@@ -79,5 +79,5 @@ class Reach(ArmTask):
         return self.layout.extra.start, self.layout.extra.start + 1
 
     def _measure(self, states: np.ndarray) -> np.ndarray:
-        away = states[:, self.layout.hand] - self.layout.object_position(states)
+        away = self.stepper.hands(states) - self.layout.object_position(states)
         return np.linalg.norm(away, axis=1)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import mujoco
@@ -17,9 +18,8 @@ from PIL import Image
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
-from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.world import SEEN
-from bayes_curiosity_ros.tasks.arm.names import add_task_argument, make_arm_task
+from bayes_curiosity_ros.robot.composition import SEEN
+from bayes_curiosity_ros.tasks.arm.names import add_task_arguments, make_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
 INSET_SHARE = 0.2  # of the film's width, for each of the two images
@@ -30,8 +30,7 @@ SUFFIXES = (".gif", ".mp4", ".png")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    add_task_argument(parser)
-    parser.add_argument("--robot", default="jaco.yaml", help="file in config/, or a path")
+    add_task_arguments(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the placements")
     parser.add_argument("--episodes", type=int, default=1, help="on film, or in the window")
     parser.add_argument(
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Open a window, or write a film."""
-    task = make_arm_task(arguments.task, RobotConfig.load(arguments.robot), threads=1)
+    task = make_arm_task(arguments, threads=1)
     states = episodes(task, arguments.policy, arguments.episodes, arguments.seed)
     if arguments.output is None and has_screen():
         show(task, states)
@@ -86,10 +85,15 @@ def film(
     task: ArmTask, states: Iterator[np.ndarray], width: int, height: int
 ) -> Iterator[np.ndarray]:
     """Pictures, (H, W, 3) uint8, with what the robot's own camera sees in a corner."""
-    with GLCamera(task.stepper.world, width, height) as camera:
+    with ExitStack() as stack:
+        cameras: dict[int, GLCamera] = {}
         for state in states:
-            camera.pose(state[0], task.layout)
-            picture = camera.color(spectator()).copy()
+            variant = int(state[0, task.layout.variant])
+            if variant not in cameras:
+                camera = GLCamera(task.stepper.worlds[variant], width, height)
+                cameras[variant] = stack.enter_context(camera)
+            cameras[variant].pose(state[0], task.layout)
+            picture = cameras[variant].color(spectator()).copy()
             inset(picture, task, state)
             yield picture
 

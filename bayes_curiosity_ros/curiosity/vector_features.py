@@ -1,0 +1,74 @@
+"""A frozen encoder of vectors, for speed: the same sums as `Encoder.latent`, in fewer calls.
+
+A few rows go through NumPy, since for one observation the cost is in calls, not in arithmetic:
+between other work, with cold caches, torch takes 0.3 ms for what NumPy does in 0.05 ms
+(measured). Many rows go through torch, into buffers that are kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.inputs import finite_rows
+from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression
+from bayes_curiosity_ros.curiosity.workspace import workspace
+
+FEW_ROWS = 64
+
+
+class VectorFeatures:
+    """Views of an encoder's tensors, which follow every change of them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._size = encoder.config.vector_size
+        self._amplitude = math.sqrt(2.0 / max(encoder.config.fourier_features, 1))
+        self._fourier = encoder.config.fourier_features > 0
+        self._tensors = [
+            (layer.weight.detach().T, layer.bias.detach())
+            for layer in encoder.mlp
+            if isinstance(layer, nn.Linear)
+        ]
+        self._arrays = [(weight.numpy(), bias.numpy()) for weight, bias in self._tensors]
+        self._scaling = encoder.offset, encoder.scale
+        self._scaling_arrays = encoder.offset.numpy(), encoder.scale.numpy()
+        self._waves = encoder.frequencies, encoder.phases
+        self._wave_arrays = encoder.frequencies.numpy(), encoder.phases.numpy()
+
+    def quadratic(self, vectors: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
+        """φᵀP⁻¹φ of each row: (N,) float64."""
+        rows = finite_rows("vectors", vectors, self._size)
+        if len(rows) > FEW_ROWS:
+            return regression.quadratic(self._many(torch.from_numpy(rows))).numpy()
+        matrix = regression.whitener.numpy()
+        # The last feature is the constant 1: its row is an intercept.
+        whitened = self._few(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
+        return np.einsum("ij,ij->i", whitened, whitened)
+
+    def _few(self, values: np.ndarray) -> np.ndarray:
+        offset, scale = self._scaling_arrays
+        values -= offset
+        values *= scale
+        for weight, bias in self._arrays:
+            values = values @ weight
+            values += bias
+            np.tanh(values, out=values)
+        if self._fourier:
+            frequencies, phases = self._wave_arrays
+            values = np.float32(self._amplitude) * np.cos(values @ frequencies + phases)
+        return values
+
+    def _many(self, values: Tensor) -> Tensor:
+        offset, scale = self._scaling
+        values.sub_(offset).mul_(scale)
+        for index, (weight, bias) in enumerate(self._tensors):
+            layer = workspace.take(f"layer {index}", len(values), len(bias), torch.float32)
+            values = torch.addmm(bias, values, weight, out=layer).tanh_()
+        if self._fourier:
+            frequencies, phases = self._waves
+            values = self._amplitude * torch.cos(values @ frequencies + phases)
+        return values

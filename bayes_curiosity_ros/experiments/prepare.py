@@ -1,0 +1,133 @@
+"""What learning on the arm starts from: demonstrations, their embedding, an imitated policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.embedding import (
+    EmbeddingConfig,
+    EmbeddingTrainer,
+    train_embedding,
+)
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.learning.imitation import imitate
+from bayes_curiosity_ros.learning.policy import GaussianPolicy
+from bayes_curiosity_ros.learning.pretrained import save_policy
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.tasks.arm.demonstrations import (
+    DemonstrationConfig,
+    Demonstrations,
+    collect,
+)
+from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How much of it.
+
+    Attributes:
+        task: of the arm, not a visual one.
+        robot: file in config/, or a path.
+        demonstrations: pairs of observation and action.
+        embedding_epochs: of Algorithm 1, at most.
+        imitation_epochs: of behaviour cloning. Few leave the policy with something to learn.
+        seed: of all of it.
+    """
+
+    task: str = "reach"
+    robot: str = "jaco.yaml"
+    demonstrations: int = 8000
+    embedding_epochs: int = 40
+    imitation_epochs: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Files in one folder, each whole or absent."""
+
+    demonstrations: Path
+    curiosity: Path
+    policy: Path
+
+    @staticmethod
+    def within(folder: Path) -> Prepared:
+        return Prepared(
+            folder / "demonstrations.npz", folder / "embedding.safetensors", folder / "policy.pt"
+        )
+
+
+def prepare(
+    config: Preparation, folder: Path, tell: Callable[[str], object] = lambda line: None
+) -> Prepared:
+    """Make whatever is not in `folder` yet.
+
+    Args:
+        config: how much.
+        folder: where to.
+        tell: told one line per step done.
+    """
+    task = make_arm_task(config.task, RobotConfig.load(config.robot), threads=0)
+    if task.visual:
+        raise ConfigError(f"task {config.task!r} is visual; only vectors can be prepared so far")
+    files = Prepared.within(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    demonstrations = _demonstrations(config, task, files.demonstrations, tell)
+    if not files.curiosity.exists():
+        _embed(config, demonstrations, files.curiosity, tell)
+    if not files.policy.exists():
+        _imitate(config, task, demonstrations, files.policy, tell)
+    return files
+
+
+def _demonstrations(
+    config: Preparation, task: ArmTask, path: Path, tell: Callable[[str], object]
+) -> Demonstrations:
+    if path.exists():
+        return Demonstrations.load(path)
+    shown = collect(task, DemonstrationConfig(config.demonstrations, seed=config.seed))
+    shown.save(path)
+    tell(f"demonstrations: {len(shown.actions)} pairs from {shown.episodes} episodes")
+    return shown
+
+
+def _embed(
+    config: Preparation, shown: Demonstrations, path: Path, tell: Callable[[str], object]
+) -> None:
+    """Algorithm 1."""
+    generator = torch.Generator().manual_seed(config.seed)
+    encoder = Encoder(EncoderConfig(vector_size=shown.vectors.shape[1]), generator)
+    settings = EmbeddingConfig(max_epochs=config.embedding_epochs)
+    trainer = EmbeddingTrainer(
+        encoder, Observations(shown.vectors), shown.actions, settings, config.seed
+    )
+    save_model(path, SavedModel(Curiosity(train_embedding(trainer))))
+    tell(
+        f"embedding: held-out negative log-likelihood {trainer.losses[0]:.2f} → "
+        f"{trainer.best_loss:.2f} nats in {trainer.epoch} epochs"
+    )
+
+
+def _imitate(
+    config: Preparation,
+    task: ArmTask,
+    shown: Demonstrations,
+    path: Path,
+    tell: Callable[[str], object],
+) -> None:
+    rng = np.random.default_rng(config.seed)
+    policy = GaussianPolicy(task.observation_center, task.observation_scale, task.action_size, rng)
+    loss = imitate(policy, shown.vectors, shown.actions, rng, epochs=config.imitation_epochs)
+    save_policy(path, policy, task.name)
+    tell(f"imitation: negative log-likelihood {loss:.2f} nats")

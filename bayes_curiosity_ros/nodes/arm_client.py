@@ -1,0 +1,209 @@
+"""The learner's cell when the arm is a node: actions out, states in, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from sensor_msgs.msg import Image
+
+from bayes_curiosity_interfaces.msg import Action, ArmStatus, Status
+from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
+from bayes_curiosity_interfaces.srv import ResetEpisode
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.conversions import (
+    arm_state_of_message,
+    doubles,
+    frame_of_images,
+    seconds_of,
+)
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, SENSOR_QOS
+from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
+from bayes_curiosity_ros.robot.arms.arm import ArmState
+from bayes_curiosity_ros.robot.cameras.camera import Frame
+from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+
+RETRY_S = 1.0
+RESTING = (ArmStatus.STOPPED, ArmStatus.FAULT, ArmStatus.INACTIVE)
+KEPT_FRAMES = 8
+
+
+class EpisodeAbortedError(BayesCuriosityError):
+    """The arm was stopped, halted or lost in mid-episode; there is nothing to learn from."""
+
+
+class ArmClient:
+    """A `learning.cell.Cell` over topics: the task's rows, made from what the arm reports.
+
+    Args:
+        node: of the learner.
+        waiter: serves the node's callbacks.
+        task: whose rows to make.
+        step_timeout_s: longest wait for one control step.
+        reset_timeout_s: longest wait for a reset, the operator's part included.
+        operator_confirmed: answer the arm's question for its operator beforehand.
+
+    Attributes:
+        status: newest of the arm.
+        stamp: of the newest state.
+        frame: that belongs to it, where the task is visual.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        waiter: Waiter,
+        task: ArmTask,
+        step_timeout_s: float,
+        reset_timeout_s: float,
+        operator_confirmed: bool,
+    ) -> None:
+        self._node = node
+        self._waiter = waiter
+        self._task = task
+        self._step_timeout_s = step_timeout_s
+        self._reset_timeout_s = reset_timeout_s
+        self._operator_confirmed = operator_confirmed
+        self._episode = self._step = 0
+        self._row = np.zeros((1, 0))
+        self._state: ArmStateMessage | None = None
+        self.status: ArmStatus | None = None
+        self.frame: Frame | None = None
+        self.stamp = Time()
+        self._images: dict[str, dict[float, Image]] = {"color": {}, "depth": {}}
+        self._actions = node.create_publisher(Action, "action", EPISODE_QOS)
+        self._resets = node.create_client(ResetEpisode, "arm/reset_episode")
+        node.create_subscription(ArmStateMessage, "arm/state", self._take_state, EPISODE_QOS)
+        node.create_subscription(ArmStatus, "arm/status", self._take_status, LATCHED_QOS)
+        if task.visual:
+            for kind in self._images:
+                node.create_subscription(
+                    Image, f"camera/{kind}/image_raw", self._taker(kind), SENSOR_QOS
+                )
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the arm's node."""
+        self._waiter.until(
+            lambda: self._resets.service_is_ready() and self._actions.get_subscription_count(),
+            timeout_s,
+            "arm/reset_episode and a subscriber of action (is the arm node running?)",
+        )
+
+    def wait_until_released(self, timeout_s: float) -> None:
+        """Wait until the arm may move; an operator may have to do something for that."""
+        self._waiter.until(
+            lambda: self.status is not None and self.status.state not in RESTING,
+            timeout_s,
+            "release of the arm (arm/release)",
+        )
+
+    def reset(self, episode: int, seed: int) -> np.ndarray:
+        self._episode, self._step, self._state = episode, 0, None
+        request = ResetEpisode.Request(
+            episode=episode, seed=seed, operator_confirmed=self._operator_confirmed
+        )
+        message = self._reset_until_heard(request)
+        self._row = first_row(self._task, self._measured(message))
+        return self._row
+
+    def step(self, action: np.ndarray) -> np.ndarray:
+        deltas, grips = self._task.commands(action[None])
+        message = Action(
+            episode=self._episode,
+            step=self._step,
+            joint_deltas=doubles(deltas[0]),
+            gripper=float(grips[0]),
+        )
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._state = None
+        self._step += 1
+        self._actions.publish(message)
+        state = self._measured(self._next_state())
+        self._row = next_row(self._task, self._row, state)
+        return self._row
+
+    def _reset_until_heard(self, request: ResetEpisode.Request) -> ArmStateMessage:
+        """Repeat until the state comes by topic too: the first may precede discovery."""
+        waited_s = 0.0
+        while waited_s < self._reset_timeout_s:
+            answer = self._waiter.call(self._resets, request, self._reset_timeout_s)
+            if answer.status.code == Status.OK:
+                try:
+                    self._waiter.until(lambda: self._state, RETRY_S, "arm/state")
+                except WaitTimeoutError:
+                    waited_s += RETRY_S
+                    continue
+                assert self._state is not None
+                return self._state
+            if answer.status.code != Status.NOT_READY:
+                raise EpisodeAbortedError(answer.status.message)
+            self._pause(RETRY_S)
+            waited_s += RETRY_S
+        raise EpisodeAbortedError(
+            f"episode {request.episode} did not begin within {self._reset_timeout_s} s: "
+            f"{answer.status.message or 'no arm/state heard'}"
+        )
+
+    def _pause(self, duration_s: float) -> None:
+        try:
+            self._waiter.until(lambda: False, duration_s, "")
+        except WaitTimeoutError:
+            return
+
+    def _next_state(self) -> ArmStateMessage:
+        what = f"arm/state of episode {self._episode}, step {self._step}"
+        try:
+            self._waiter.until(
+                lambda: self._state is not None or self._rests(), self._step_timeout_s, what
+            )
+        except WaitTimeoutError as error:
+            reason = self.status.reason if self.status else "no arm/status either"
+            raise EpisodeAbortedError(f"{error}; {reason}") from error
+        if self._state is None:
+            assert self.status is not None
+            raise EpisodeAbortedError(self.status.reason)
+        return self._state
+
+    def _measured(self, message: ArmStateMessage) -> ArmState:
+        self.stamp = message.header.stamp
+        state = arm_state_of_message(message, self._task.robot.arm.joints)
+        if self._task.visual:
+            self.frame = self._frame_of(seconds_of(message.header.stamp))
+        return state
+
+    def _frame_of(self, stamp_s: float) -> Frame:
+        """The first frame not older than the state; in simulation the one of its stamp."""
+        color, depth = self._images["color"], self._images["depth"]
+
+        def stamps() -> list[float]:
+            return sorted(stamp for stamp in color.keys() & depth.keys() if stamp >= stamp_s)
+
+        try:
+            self._waiter.until(stamps, self._step_timeout_s, "a camera frame")
+        except WaitTimeoutError as error:
+            raise EpisodeAbortedError(str(error)) from error
+        chosen = stamps()[0]
+        return frame_of_images(color[chosen], depth[chosen])
+
+    def _rests(self) -> bool:
+        return self.status is not None and self.status.state in RESTING
+
+    def _take_state(self, message: ArmStateMessage) -> None:
+        if (message.episode, message.step) == (self._episode, self._step):
+            self._state = message
+
+    def _take_status(self, message: ArmStatus) -> None:
+        self.status = message
+
+    def _taker(self, kind: str) -> Callable[[Image], None]:
+        images = self._images[kind]
+
+        def take(image: Image) -> None:
+            images[seconds_of(image.header.stamp)] = image
+            for stamp in sorted(images)[:-KEPT_FRAMES]:
+                del images[stamp]
+
+        return take

@@ -1,0 +1,308 @@
+"""The arm node: one arm, simulated or real, behind topics and services; a lifecycle node."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from bayes_curiosity_interfaces.msg import Action, ArmStatus
+from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
+from bayes_curiosity_interfaces.srv import ResetEpisode
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig, make_arm
+from bayes_curiosity_ros.nodes.arm_supervisor import ArmSupervisor, State
+from bayes_curiosity_ros.nodes.conversions import doubles, message_of_arm_state
+from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
+from bayes_curiosity_ros.nodes.status import status_of
+from bayes_curiosity_ros.robot.arms.arm import ArmState, Executed
+from bayes_curiosity_ros.robot.safety import Change
+
+WATCH_S = 0.02
+STATUS_S = 0.2
+DIAGNOSTICS_S = 1.0
+LEVELS = {
+    State.READY: DiagnosticStatus.OK,
+    State.MOVING: DiagnosticStatus.OK,
+    State.INACTIVE: DiagnosticStatus.STALE,
+    State.WAITING_FOR_OPERATOR: DiagnosticStatus.WARN,
+    State.STOPPED: DiagnosticStatus.WARN,
+    State.FAULT: DiagnosticStatus.ERROR,
+}
+
+
+class ArmNode(Guarded, LifecycleNode):
+    """Thin: callbacks convert, delegate to the supervisor, convert back.
+
+    Motions and stops are in different callback groups: with a real arm a stop is served
+    while a motion is under way.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("arm")
+        self.config = declare(self, ArmNodeConfig())
+        arm, begin = make_arm(self.config, self)
+        self.supervisor = ArmSupervisor(arm, self.config.supervisor, time.monotonic, begin)
+        self._names = self._joint_names()
+        self._object: tuple[float, PoseStamped] | None = None
+        self._reported = (State.INACTIVE, "")
+        self._create_publishers()
+        self._create_inputs()
+        if self.config.autostart:
+            self._start()
+
+    def make_executor(self) -> Executor:
+        if self.config.backend == "sim":
+            return SingleThreadedExecutor()
+        return MultiThreadedExecutor(num_threads=4)
+
+    def close(self, reason: str) -> None:
+        """Whatever ends this node leaves the arm stopped."""
+        self.supervisor.deactivate(reason)
+        self._publish_status()
+        self.get_logger().info(f"arm stopped: {reason}")
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            self.supervisor.activate(self.config.connect_timeout_s)
+        except BayesCuriosityError as error:
+            self.get_logger().error(f"cannot activate: {error}")
+            return TransitionCallbackReturn.FAILURE
+        self._publish_status()
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self.supervisor.deactivate("deactivated")
+        self._publish_status()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self.supervisor.deactivate("shut down")
+        return TransitionCallbackReturn.SUCCESS
+
+    def _start(self) -> None:
+        self.trigger_configure()
+        if self.trigger_activate() != TransitionCallbackReturn.SUCCESS:
+            self.get_logger().error("not active; repair, then activate this node")
+
+    def _create_publishers(self) -> None:
+        self._states = self.create_publisher(ArmStateMessage, "arm/state", EPISODE_QOS)
+        self._joint_states = self.create_publisher(JointState, "joint_states", EPISODE_QOS)
+        self._status = self.create_publisher(ArmStatus, "arm/status", LATCHED_QOS)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        simulated = self.config.backend == "sim"
+        self._clock_topic = self.create_publisher(Clock, "clock", 10) if simulated else None
+
+    def _create_inputs(self) -> None:
+        motions, safety = MutuallyExclusiveCallbackGroup(), MutuallyExclusiveCallbackGroup()
+        self.create_subscription(Action, "action", self._act, EPISODE_QOS, callback_group=motions)
+        self.create_subscription(
+            String, "arm/stop", lambda m: self._stop(m.data), 10, callback_group=safety
+        )
+        self.create_service(
+            ResetEpisode, "arm/reset_episode", self._reset_episode, callback_group=motions
+        )
+        for name, call, group in (
+            ("stop", lambda: self._stop("arm/stop was called"), safety),
+            ("release", self.supervisor.release, safety),
+            ("confirm", self.supervisor.confirm, safety),
+            ("home", self._home, motions),
+        ):
+            self.create_service(
+                Trigger, f"arm/{name}", partial(self._trigger, call), callback_group=group
+            )
+        if self.config.backend != "sim":
+            self.create_subscription(
+                PoseStamped, "object_pose", self._take_object, 10, callback_group=safety
+            )
+        self.create_timer(WATCH_S, self._watch, callback_group=safety)
+        self.create_timer(STATUS_S, self._tell, callback_group=safety)
+        self.create_timer(DIAGNOSTICS_S, self._diagnose, callback_group=safety)
+
+    def _act(self, message: Action) -> None:
+        deltas = np.array(message.joint_deltas, dtype=np.float64)
+        try:
+            executed = self.supervisor.act(message.episode, message.step, deltas, message.gripper)
+        except BayesCuriosityError as error:
+            self._reject(f"action ({message.episode}, {message.step})", error)
+            return
+        self._publish_state(executed.state, deltas, executed)
+        self._publish_if_changed()
+
+    def _reset_episode(
+        self, request: ResetEpisode.Request, response: ResetEpisode.Response
+    ) -> ResetEpisode.Response:
+        try:
+            state = self.supervisor.reset_episode(
+                request.episode, request.seed, request.operator_confirmed
+            )
+        except BayesCuriosityError as error:
+            self._reject(f"reset of episode {request.episode}", error)
+            response.status = status_of(error)
+        else:
+            response.state = self._publish_state(state)
+        self._publish_if_changed()
+        return response
+
+    def _trigger(
+        self, call: Callable[[], None], request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        try:
+            call()
+        except BayesCuriosityError as error:
+            response.message = str(error)
+        else:
+            response.success = True
+        self._publish_status()
+        return response
+
+    def _home(self) -> None:
+        self._publish_state(self.supervisor.home())
+
+    def _stop(self, reason: str) -> None:
+        self.supervisor.stop(reason or "arm/stop")
+        self.get_logger().warning(self.supervisor.reason)
+        self._publish_joints()
+        self._publish_status()
+
+    def _watch(self) -> None:
+        if self.supervisor.check_commands():
+            self._publish_joints()
+            self._publish_status()
+
+    def _reject(self, what: str, error: BayesCuriosityError) -> None:
+        self.get_logger().warning(f"{what} rejected: {error}", throttle_duration_sec=1.0)
+        self._publish_status(f"{what} rejected: {error}")
+
+    def _publish_state(
+        self, state: ArmState, requested: np.ndarray | None = None, done: Executed | None = None
+    ) -> ArmStateMessage:
+        message = message_of_arm_state(self._with_object(state), self._names)
+        message.episode, message.step = self.supervisor.step
+        if requested is not None and done is not None:
+            message.requested_deltas = doubles(requested)
+            message.executed_deltas = doubles(done.deltas)
+            message.limited_by = _reasons(done.changes)
+        self._states.publish(message)
+        self._publish_joint_state(message)
+        if self._clock_topic is not None:
+            self._clock_topic.publish(Clock(clock=message.header.stamp))
+        return message
+
+    def _take_object(self, message: PoseStamped) -> None:
+        self._object = (time.monotonic(), message)
+
+    def _with_object(self, state: ArmState) -> ArmState:
+        """A real arm does not know where the object is; a detector may."""
+        if state.object_position is not None or self._object is None:
+            return state
+        received_s, message = self._object
+        if time.monotonic() - received_s > self.config.object_timeout_s:
+            return state
+        spot, turn = message.pose.position, message.pose.orientation
+        return replace(
+            state,
+            object_position=np.array([spot.x, spot.y, spot.z]),
+            object_orientation=np.array([turn.w, turn.x, turn.y, turn.z]),
+        )
+
+    def _publish_joints(self) -> None:
+        """Where the joints are now; no step of any episode."""
+        if self.supervisor.state == State.INACTIVE:
+            return
+        try:
+            state = self.supervisor.arm.state(self.config.supervisor.move_timeout_s)
+        except BayesCuriosityError as error:
+            self.get_logger().warning(f"no joint states: {error}", throttle_duration_sec=1.0)
+            return
+        self._publish_joint_state(message_of_arm_state(state, self._names))
+
+    def _publish_joint_state(self, message: ArmStateMessage) -> None:
+        self._joint_states.publish(
+            JointState(
+                header=message.header,
+                name=message.joint_names,
+                position=message.positions,
+                velocity=message.velocities,
+            )
+        )
+
+    def _publish_if_changed(self) -> None:
+        if (self.supervisor.state, self.supervisor.reason) != self._reported:
+            self._publish_status()
+
+    def _publish_status(self, reason: str = "") -> None:
+        supervisor, counters = self.supervisor, self.supervisor.counters
+        self._reported = (supervisor.state, supervisor.reason)
+        status = ArmStatus(
+            state=int(supervisor.state),
+            reason=reason or supervisor.reason,
+            dry_run=supervisor.config.dry_run,
+            accepted=counters.accepted,
+            limited=counters.limited,
+            rejected=counters.rejected,
+            stops=counters.stops,
+        )
+        status.header.stamp = self.get_clock().now().to_msg()
+        self._status.publish(status)
+
+    def _tell(self) -> None:
+        """For whoever only watches."""
+        if self.supervisor.state != State.MOVING:
+            self._publish_joints()
+        self._publish_status()
+
+    def _diagnose(self) -> None:
+        supervisor = self.supervisor
+        status = DiagnosticStatus(
+            level=LEVELS[supervisor.state],
+            name=f"{self.get_fully_qualified_name()}: {self.config.backend}",
+            message=supervisor.reason or supervisor.state.name.lower(),
+            hardware_id=self.config.robot,
+            values=[
+                KeyValue(key=key, value=str(value))
+                for key, value in vars(supervisor.counters).items()
+            ],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+    def _joint_names(self) -> tuple[str, ...]:
+        robot = self.config.load_robot()
+        gripper = robot.arm.gripper if self.config.backend == "sim" else None
+        return robot.arm.joints + ((*gripper.fingers, *gripper.tips) if gripper else ())
+
+
+def _reasons(changes: Change) -> list[str]:
+    return [str(flag.name).lower() for flag in Change if flag & changes]
+
+
+def main() -> None:
+    """Entry point of `ros2 run bayes_curiosity_ros arm`."""
+    sys.exit(run_guarded(ArmNode))
+
+
+if __name__ == "__main__":
+    main()

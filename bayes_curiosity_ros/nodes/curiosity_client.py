@@ -1,0 +1,129 @@
+"""The learner's side of the curiosity node: rewards by topic, one update per episode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+
+from bayes_curiosity_interfaces.msg import IntrinsicReward, Status
+from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.conversions import batch_of_observations
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
+
+SERVICES = {
+    "evaluate": Evaluate,
+    "update": Update,
+    "reset": Reset,
+    "save": ModelFile,
+    "load": ModelFile,
+}
+# After this time in [s] a reward counts as lost, and is asked for by service.
+REWARDS_S = 1.0
+
+
+class CuriosityRefusedError(BayesCuriosityError):
+    """The curiosity node rejected a request."""
+
+
+class CuriosityClient:
+    """Gathers an episode's rewards while it runs; asks again for those that were lost.
+
+    Args:
+        node: of the learner.
+        waiter: serves the node's callbacks.
+        observations: the learner's publisher of `observation`.
+        timeout_s: longest wait for an answer.
+
+    Attributes:
+        lost: rewards that did not come by topic and were asked for by service.
+    """
+
+    def __init__(
+        self, node: Node, waiter: Waiter, observations: Publisher, timeout_s: float
+    ) -> None:
+        self._waiter = waiter
+        self._observations = observations
+        self._timeout_s = timeout_s
+        self._clients = {
+            name: node.create_client(kind, f"curiosity/{name}") for name, kind in SERVICES.items()
+        }
+        self._rewards: dict[int, IntrinsicReward] = {}
+        self._episode = 0
+        self.lost = 0
+        self._inbox = node.create_subscription(
+            IntrinsicReward, "intrinsic_reward", self._take, EPISODE_QOS
+        )
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the curiosity's node, and until it hears observations."""
+        self._waiter.until(
+            lambda: (
+                all(client.service_is_ready() for client in self._clients.values())
+                and self._observations.get_subscription_count()
+            ),
+            timeout_s,
+            "the services of the curiosity node (is it running?)",
+        )
+
+    def begin(self, episode: int) -> None:
+        """Rewards from now on belong to this episode."""
+        self._episode = episode
+        self._rewards.clear()
+
+    def finish(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
+        """Rewards and curiosity of the episode's observations; then takes them in, once."""
+        count = len(observations)
+        try:
+            self._waiter.until(lambda: len(self._rewards) >= count, REWARDS_S, "rewards")
+            scores = self._gathered(count)
+        except WaitTimeoutError:
+            self.lost += count - len(self._rewards)
+            scores = self._asked(observations)
+        request = Update.Request(
+            episode=self._episode, observations=batch_of_observations(observations)
+        )
+        self._call("update", request)
+        return scores
+
+    def reset(self) -> None:
+        """Back to the prior."""
+        self._call("reset", Reset.Request())
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file on the curiosity node's machine."""
+        self._call("save", ModelFile.Request(path=str(path)))
+
+    def load(self, path: Path) -> None:
+        """Read what `save` wrote."""
+        self._call("load", ModelFile.Request(path=str(path)))
+
+    def _gathered(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        messages = [self._rewards[step] for step in range(count)]
+        for message in messages:
+            if message.status.code != Status.OK:
+                raise CuriosityRefusedError(f"intrinsic_reward: {message.status.message}")
+        rewards = np.array([message.reward for message in messages])
+        return rewards, np.array([message.curiosity for message in messages])
+
+    def _asked(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
+        request = Evaluate.Request(observations=batch_of_observations(observations))
+        answer = self._call("evaluate", request)
+        return np.array(answer.reward), np.array(answer.curiosity)
+
+    def _call(self, name: str, request: Any) -> Any:
+        answer = self._waiter.call(self._clients[name], request, self._timeout_s)
+        # A repeated update is one whose answer was lost: it is in the posterior, once.
+        if answer.status.code not in (Status.OK, Status.ALREADY_UPDATED):
+            raise CuriosityRefusedError(f"curiosity/{name}: {answer.status.message}")
+        return answer
+
+    def _take(self, message: IntrinsicReward) -> None:
+        if message.episode == self._episode:
+            self._rewards[message.step] = message

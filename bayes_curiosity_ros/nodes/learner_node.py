@@ -1,0 +1,313 @@
+"""The learner node: Algorithm 2 over the graph."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+import torch
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from bayes_curiosity_interfaces.msg import EpisodeSummary, LearnerStatus, Observation
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
+from bayes_curiosity_ros.learning.cell import run_episode
+from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.gathered import GatheredBonus
+from bayes_curiosity_ros.nodes.arm_client import ArmClient, EpisodeAbortedError
+from bayes_curiosity_ros.nodes.conversions import doubles, images_of_frame
+from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
+from bayes_curiosity_ros.nodes.episode_log import EpisodeLog, EpisodeRow
+from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
+from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.run import Ending
+from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter
+
+LOG = "episodes.csv"
+OUTCOMES = {
+    "success": EpisodeSummary.SUCCESS,
+    "failure": EpisodeSummary.FAILURE,
+    "time_limit": EpisodeSummary.TIME_LIMIT,
+}
+PROGRESS_S = 0.2
+STOP_DELIVERY_S = 0.2
+
+
+class LearnerNode(Node):
+    """Gathers episodes over the graph, learns from them, says how it goes.
+
+    It runs in one thread: callbacks are served while it waits for the arm.
+    """
+
+    def __init__(self, ending: Ending) -> None:
+        super().__init__("learner")
+        self.config = config = declare(self, LearnerConfig())
+        executor = SingleThreadedExecutor()
+        executor.add_node(self)
+        self._waiter = Waiter(executor, ending)
+        self.task = task = config.make_task()
+        if task.visual:
+            raise ConfigError(
+                f"task {config.task!r}: the learner's policies take vectors only so far; "
+                "choose reach or grasp"
+            )
+        self.trainer = make_trainer(config, task)
+        self.episode = self.iteration = 0
+        self._paused = False
+        self._began_s = time.monotonic()
+        self._first_timestep = 0
+        self._shown_s = 0.0
+        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
+        self._episodes = self.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
+        self._status = self.create_publisher(LearnerStatus, "learner/status", LATCHED_QOS)
+        self._stops = self.create_publisher(String, "arm/stop", 10)
+        self._arm = ArmClient(
+            self,
+            self._waiter,
+            task,
+            config.step_timeout_s,
+            config.reset_timeout_s,
+            config.operator_confirmed,
+        )
+        self._curiosity: CuriosityClient | None = None
+        if config.bonus == "curiosity":
+            self._curiosity = CuriosityClient(
+                self, self._waiter, self._observations, config.step_timeout_s
+            )
+        for name, call in (("pause", self._pause), ("resume", self._resume)):
+            self.create_service(Trigger, f"learner/{name}", call)
+        self.create_service(Trigger, "learner/save", self._where_saved)
+
+    def train(self) -> None:
+        """From the first episode, or the checkpoint, to the last timestep."""
+        self._arm.wait_until_there(self.config.start_timeout_s)
+        if self._curiosity is not None:
+            self._curiosity.wait_until_there(self.config.start_timeout_s)
+        self._begin()
+        self.publish_status(LearnerStatus.RUNNING)
+        while self.trainer.timesteps < self.config.timesteps:
+            self._iterate()
+        self.publish_status(LearnerStatus.FINISHED)
+        self._log.close()
+
+    def stop_arm(self, reason: str) -> None:
+        """Best effort: the arm's own watchdog is the safety net."""
+        self._stops.publish(String(data=f"learner: {reason}"))
+        time.sleep(STOP_DELIVERY_S)
+
+    def publish_status(self, state: int, reason: str = "") -> None:
+        """Where training stands."""
+        status = LearnerStatus(
+            state=state,
+            reason=reason,
+            algorithm="trpo",
+            bonus=self.config.bonus,
+            task=self.task.name,
+            iterations=self.iteration,
+            episodes=self.episode,
+            timesteps=self.trainer.timesteps,
+        )
+        if hasattr(self, "_log"):
+            status.successes_per_timestep = self._log.successes_per_timestep
+            status.mean_return = self._log.mean_return
+            status.steps_per_second = self._steps_per_second(self.trainer.timesteps)
+        status.header.stamp = self.get_clock().now().to_msg()
+        self._status.publish(status)
+
+    def _begin(self) -> None:
+        """At the prior, or exactly where the checkpoint left off."""
+        config = self.config
+        if config.resume:
+            extra = load_checkpoint(config.checkpoint, self.trainer)
+            if extra.get("seed") != config.seed:
+                raise ConfigError(
+                    f"{config.checkpoint} was made with seed {extra.get('seed')}, "
+                    f"this run has {config.seed}"
+                )
+            self.episode, self.iteration = int(extra["episode"]), int(extra["iteration"])
+            if self._curiosity is not None:
+                self._curiosity.load(self._model_path(self.iteration))
+        elif self._curiosity is not None:
+            self._curiosity.reset()
+        self._log = EpisodeLog(Path(config.folder) / LOG, until=self.episode)
+        self._began_s, self._first_timestep = time.monotonic(), self.trainer.timesteps
+
+    def _iterate(self) -> None:
+        parts: list[Episodes] = []
+        steps = 0
+        while steps < self.config.iteration_steps:
+            self._wait_while_paused()
+            parts.append(self._run_episode(self.trainer.timesteps + steps))
+            steps += parts[-1].steps
+        self.trainer.learn(Episodes.concatenate(parts))
+        self.iteration += 1
+        self._save()
+        self.publish_status(LearnerStatus.RUNNING)
+
+    def _run_episode(self, timesteps: int) -> Episodes:
+        """One whole episode; those that are cut short do not count, up to a limit."""
+        for _ in range(self.config.max_aborts):
+            self.episode += 1
+            try:
+                return self._try_episode(timesteps)
+            except EpisodeAbortedError as error:
+                self.get_logger().warning(f"episode {self.episode} aborted: {error}")
+                self._publish_summary(EpisodeSummary.ABORTED)
+                self.publish_status(LearnerStatus.RUNNING, f"waiting for the arm: {error}")
+                self._arm.wait_until_released(self.config.reset_timeout_s)
+        raise EpisodeAbortedError(f"{self.config.max_aborts} episodes in a row were cut short")
+
+    def _try_episode(self, timesteps: int) -> Episodes:
+        if self._curiosity is not None:
+            self._curiosity.begin(self.episode)
+        episode = run_episode(
+            self.task,
+            self._arm,
+            self.trainer.algorithm.explore(),
+            self.config.seed,
+            self.episode,
+            self._publish_observation,
+        )
+        length = int(episode.lengths[0])
+        rewards, curiosity = np.zeros(length + 1), np.zeros(length + 1)
+        if self._curiosity is not None:
+            seen = Observations(episode.observations[0, : length + 1])
+            rewards, curiosity = self._curiosity.finish(seen)
+        if isinstance(self.trainer.bonus, GatheredBonus):
+            self.trainer.bonus.add(rewards[1:])
+        self._account(episode, timesteps + length, rewards[1:], curiosity)
+        return episode
+
+    def _account(
+        self, episode: Episodes, timesteps: int, rewards: np.ndarray, curiosity: np.ndarray
+    ) -> None:
+        ended = "failure" if episode.terminated[0] else "time_limit"
+        row = EpisodeRow(
+            self.episode,
+            timesteps,
+            int(episode.lengths[0]),
+            "success" if episode.succeeded[0] else ended,
+            float(episode.returns()[0]),
+            float(rewards.sum()),
+            float(curiosity.mean()),
+        )
+        self._log.add(row)
+        self._publish_summary(OUTCOMES[row.outcome], row)
+        self._show_progress(row)
+
+    def _publish_observation(self, step: int, observation: np.ndarray) -> None:
+        message = Observation(episode=self.episode, step=step, vector=doubles(observation))
+        if self._arm.frame is not None:
+            message.color, message.depth = images_of_frame(self._arm.frame)
+        message.header.stamp = self._arm.stamp
+        self._observations.publish(message)
+
+    def _publish_summary(self, outcome: int, row: EpisodeRow | None = None) -> None:
+        message = EpisodeSummary(episode=self.episode, outcome=outcome)
+        message.header.stamp = self._arm.stamp
+        if row is not None:
+            message.steps = row.steps
+            message.extrinsic_return = row.extrinsic_return
+            message.intrinsic_return = row.intrinsic_return
+            message.mean_curiosity = row.mean_curiosity
+        self._episodes.publish(message)
+
+    def _save(self) -> None:
+        """The curiosity's model first: a checkpoint never names one that is not there."""
+        if self._curiosity is not None:
+            self._curiosity.save(self._model_path(self.iteration))
+        extra = {"seed": self.config.seed, "episode": self.episode, "iteration": self.iteration}
+        save_checkpoint(self.config.checkpoint, self.trainer, extra)
+        self._model_path(self.iteration - 1).unlink(missing_ok=True)
+
+    def _model_path(self, iteration: int) -> Path:
+        return (Path(self.config.folder) / f"curiosity_{iteration}.safetensors").resolve()
+
+    def _pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._paused = True
+        response.success, response.message = True, "pausing after this episode"
+        return response
+
+    def _resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._paused = False
+        response.success = True
+        return response
+
+    def _where_saved(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        """Every iteration is saved by itself; this says where, and up to when."""
+        response.success = self.iteration > 0
+        response.message = (
+            f"{self.config.checkpoint.resolve()} holds iteration {self.iteration}"
+            if self.iteration
+            else "nothing to save before the first iteration is over"
+        )
+        return response
+
+    def _wait_while_paused(self) -> None:
+        if self._paused:
+            self.publish_status(LearnerStatus.PAUSED, "learner/pause was called")
+            self._waiter.until(lambda: not self._paused, float("inf"), "learner/resume")
+            self.publish_status(LearnerStatus.RUNNING)
+
+    def _steps_per_second(self, timesteps: int) -> float:
+        elapsed_s = max(time.monotonic() - self._began_s, 1e-9)
+        return (timesteps - self._first_timestep) / elapsed_s
+
+    def _show_progress(self, row: EpisodeRow) -> None:
+        now = time.monotonic()
+        live = sys.stdout.isatty()
+        if now - self._shown_s < (PROGRESS_S if live else 50 * PROGRESS_S):
+            return
+        self._shown_s = now
+        line = (
+            f"episode {row.episode:5d}  steps {row.timesteps:6d}/{self.config.timesteps}  "
+            f"success/steps {self._log.successes_per_timestep:.3f}  "
+            f"curiosity {row.mean_curiosity:+.2f} nats  "
+            f"{self._steps_per_second(row.timesteps):4.0f} steps/s"
+        )
+        print(f"\r\x1b[K{line}" if live else line, end="" if live else "\n", flush=True)
+
+
+def main(arguments: Any = None) -> int:
+    """Train; whatever goes wrong, the arm is told to stop first."""
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    torch.set_num_threads(1)  # the networks are small, and other nodes need the cores
+    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    ending, node, code, reason = Ending(), None, 1, "an exception"
+    try:
+        node = LearnerNode(ending)
+        node.train()
+        code, reason = 0, ""
+    except EndedError as error:
+        code, reason = 0, str(error)
+    except BayesCuriosityError as error:
+        code, reason = 2, str(error)
+        print(f"learner: {error}", file=sys.stderr)
+    finally:
+        if node is not None and reason:
+            node.stop_arm(reason)
+            node.publish_status(LearnerStatus.FAILED, reason)
+        rclpy.try_shutdown()
+    return code
+
+
+def run() -> None:
+    """Entry point of `ros2 run bayes_curiosity_ros learner`."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

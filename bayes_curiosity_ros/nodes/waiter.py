@@ -1,0 +1,54 @@
+"""Waiting for the graph in one thread: every wait has a limit and says what it waits for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.client import Client
+from rclpy.executors import Executor
+
+from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.run import WAKE_S, Ending
+
+
+class WaitTimeoutError(BayesCuriosityError):
+    """Something did not happen in time."""
+
+
+class EndedError(BayesCuriosityError):
+    """A signal asked for the end."""
+
+
+class Waiter:
+    """Serves callbacks while it waits; there is no other thread to hand over from."""
+
+    def __init__(self, executor: Executor, ending: Ending) -> None:
+        self._executor = executor
+        self._ending = ending
+
+    def until(self, ready: Callable[[], object], timeout_s: float, what: str) -> None:
+        """Serve callbacks until `ready`.
+
+        Raises:
+            WaitTimeoutError: not in time; the message says what was waited for.
+            EndedError: a signal came.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if self._ending.wanted:
+                raise EndedError(self._ending.wanted)
+            if time.monotonic() > deadline:
+                raise WaitTimeoutError(f"{what}: nothing within {timeout_s} s")
+            self._executor.spin_once(timeout_sec=WAKE_S)
+
+    def call(self, client: Client, request: Any, timeout_s: float) -> Any:
+        """Call a service and wait for its answer."""
+        future = client.call_async(request)
+        try:
+            self.until(future.done, timeout_s, f"answer of {client.srv_name}")
+        except BayesCuriosityError:
+            client.remove_pending_request(future)
+            raise
+        return future.result()

@@ -1,0 +1,130 @@
+"""Several processes that live and die together."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+
+POLL_S = 0.05
+GRACE_S = 8.0
+TAIL_LINES = 20
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The first process that ended.
+
+    Attributes:
+        name: of it; empty when a signal came first.
+        code: its exit code; 128 + n for signal n.
+    """
+
+    name: str
+    code: int
+
+
+class ProcessGroup:
+    """Starts processes; when one ends or a signal comes, ends them all, last ones first.
+
+    Args:
+        log_folder: a file per process for what it prints.
+        loud: names of processes that print to the terminal instead.
+    """
+
+    def __init__(self, log_folder: Path, loud: Sequence[str] = ()) -> None:
+        self._folder = log_folder
+        self._loud = loud
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._signal = 0
+
+    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start one more."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            output = None
+            if name not in self._loud:
+                output = stack.enter_context(self.log(name).open("wb"))
+            self._processes[name] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT if output else None,
+                env=dict(environment),
+                # Ctrl-C reaches us alone, and we pass it on in order.
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+
+    def wait(self) -> Ended:
+        """Until one ends, or SIGINT or SIGTERM comes."""
+        while not self._signal:
+            for name, process in self._processes.items():
+                if process.poll() is not None:
+                    return Ended(name, process.returncode)
+            time.sleep(POLL_S)
+        return Ended("", 128 + self._signal)
+
+    def end(self) -> dict[str, int]:
+        """End those that still run, one after the other; everyone's exit code."""
+        for process in reversed(self._processes.values()):
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(GRACE_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        return {name: process.returncode for name, process in self._processes.items()}
+
+    def log(self, name: str) -> Path:
+        """Where a process's output goes."""
+        return self._folder / f"{name}.log"
+
+    def tail(self, name: str) -> str:
+        """The last lines that a process printed."""
+        path = self.log(name)
+        if name in self._loud or not path.exists():
+            return ""
+        return "\n".join(path.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+
+    def __enter__(self) -> ProcessGroup:
+        self._before = {
+            number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._signal = self._signal or number
+
+
+def _die_with_parent() -> None:
+    """However this process's parent ends, the kernel then ends this one in order."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def node_environment() -> dict[str, str]:
+    """For nodes: on this machine only unless told otherwise, one thread for small networks."""
+    environment = dict(os.environ)
+    environment.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    environment.setdefault("OMP_NUM_THREADS", "1")
+    return environment

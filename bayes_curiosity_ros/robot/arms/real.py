@@ -1,0 +1,192 @@
+"""What all real arms share: the safety filter, the latched stop, slow homing.
+
+A driver says how to measure, how to command one step, and how to halt.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.safety import Change, Commanded, Decision, SafetyFilter
+
+HOMED_RAD = 0.02
+HOMING_SHARE = 0.5
+T = TypeVar("T", bound="RealArm")
+
+
+class RealArm(ABC):
+    """An arm of metal. `stop` may come from any thread, in the middle of a motion.
+
+    A command that the filter refuses because it would touch something moves nothing, and is
+    reported as the contact that it would have been: the task ends as it does in simulation,
+    the arm stays whole.
+    """
+
+    def __init__(self, robot: RobotConfig) -> None:
+        if not robot.safety.collisions:
+            raise ConfigError("safety.collisions = false; a real arm always checks")
+        self.robot = robot
+        self.filter = SafetyFilter(robot)
+        self._dt = robot.world.control_step_s
+        world = self.filter.checker.world
+        self._max_delta = world.max_delta_rad
+        self._turns_freely = np.isinf(world.upper_rad)
+        self._last = np.array(robot.arm.ready_rad)
+        self._commanded: Commanded | None = None
+        self._connected = False
+        self._stopped = ""
+        self._interrupt = threading.Event()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.robot.arm.joints
+
+    def connect(self, timeout_s: float) -> None:
+        self.open(timeout_s)
+        self._connected = True
+        state = self.state(timeout_s)
+        decision = self.filter.permit(Commanded.at_rest(state.joints), state.joints)
+        if decision.refused:
+            self.disconnect()
+            raise ArmError(f"no start from here: {decision.explanation}")
+
+    def disconnect(self) -> None:
+        if self._connected:
+            self._connected = False
+            try:
+                self.halt()
+            finally:
+                self.close()
+
+    def state(self, timeout_s: float) -> ArmState:
+        self._require_connected()
+        state = self.measure(timeout_s)
+        # The shortest way round from where a continuous joint was.
+        joints = np.where(
+            self._turns_freely, self._last + _wrapped(state.joints - self._last), state.joints
+        )
+        self._last = joints
+        return replace(state, joints=joints)
+
+    def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
+        self._require_connected()
+        self._require_free()
+        before = self.state(timeout_s)
+        base = self._start_from(before.joints)
+        asked = np.asarray(deltas, dtype=float)
+        wanted = base.position + asked if asked.shape == base.position.shape else asked
+        decision = self.filter.permit(base, wanted)
+        self._execute(decision, before.joints, gripper)
+        after = self.state(timeout_s)
+        return Executed(
+            after.joints - before.joints,
+            decision.changes,
+            decision.explanation,
+            replace(after, contacts=after.contacts | _averted(decision.changes)),
+        )
+
+    def home(self, timeout_s: float) -> ArmState:
+        deadline = time.monotonic() + timeout_s
+        ready = np.array(self.robot.arm.ready_rad)
+        step = self._max_delta * HOMING_SHARE
+        while time.monotonic() < deadline:
+            state = self.state(timeout_s)
+            away = ready - state.joints
+            away = np.where(self._turns_freely, _wrapped(away), away)
+            if np.abs(away).max() < HOMED_RAD:
+                self.halt()
+                self._commanded = None
+                return state
+            executed = self.move(np.clip(away, -step, step), 0.0, timeout_s)
+            if executed.state.contacts:
+                raise ArmError(f"the way home is blocked: {executed.explanation}")
+        raise ArmError(f"not home after {timeout_s} s; {np.abs(away).max():.3f} rad are left")
+
+    def stop(self, reason: str) -> None:
+        self._stopped = reason or "no reason given"
+        self._interrupt.set()
+        self._commanded = None
+        if self._connected:
+            self.halt()
+
+    def release(self) -> None:
+        self._stopped = ""
+        self._interrupt.clear()
+
+    def __enter__(self: T) -> T:
+        self.connect(timeout_s=10.0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.disconnect()
+
+    @abstractmethod
+    def open(self, timeout_s: float) -> None:
+        """Reach the driver; raise ArmError with what to check."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the driver."""
+
+    @abstractmethod
+    def measure(self, timeout_s: float) -> ArmState:
+        """The newest state; raise ArmError where it is too old or the arm has a fault."""
+
+    @abstractmethod
+    def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
+        """Begin to move to (J,) joint angles, to be there after one control step."""
+
+    @abstractmethod
+    def halt(self) -> None:
+        """Stand still now; from any thread."""
+
+    def _start_from(self, measured: np.ndarray) -> Commanded:
+        """What the next change adds to: the last target, on a leash of half a step."""
+        if self._commanded is None:
+            return Commanded.at_rest(measured)
+        leash = self._max_delta / 2
+        position = np.clip(self._commanded.position, measured - leash, measured + leash)
+        return Commanded(position, self._commanded.velocity)
+
+    def _execute(self, decision: Decision, measured: np.ndarray, gripper: float) -> None:
+        self._commanded = decision.commanded
+        self.command(decision.commanded.position, measured, gripper)
+        self._interrupt.wait(self._dt)
+        self._require_free()
+
+    def _require_connected(self) -> None:
+        if not self._connected:
+            raise ArmError("the arm is not connected; activate the node first")
+
+    def _require_free(self) -> None:
+        if self._stopped:
+            raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release it first")
+
+
+def _wrapped(angle: np.ndarray) -> np.ndarray:
+    return (angle + np.pi) % (2 * np.pi) - np.pi
+
+
+def _averted(changes: Change) -> frozenset[str]:
+    """The contact that a refused command would have been."""
+    averted = set()
+    if changes & Change.COLLISION:
+        averted.add("self")
+    if changes & (Change.TABLE | Change.WORKSPACE):
+        averted.add("scene")
+    return frozenset(averted)

@@ -1,0 +1,166 @@
+"""Any arm whose driver takes JointTrajectory and gives JointState.
+
+A Jaco gen 2 port, ros2_control's joint_trajectory_controller, ros2_kortex: names are settings.
+Every command is a trajectory of one step that ends at rest, so an arm whose commands cease
+stands still after at most one control step, whatever becomes of this process.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
+from bayes_curiosity_ros.robot.arms.real import RealArm
+from bayes_curiosity_ros.robot.config import RobotConfig
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+HALT_S = 0.05
+
+
+@dataclass(frozen=True)
+class TrajectoryConfig:
+    """How a driver names things.
+
+    Attributes:
+        command_topic: of trajectory_msgs/JointTrajectory.
+        state_topic: of sensor_msgs/JointState.
+        gripper_topic: of std_msgs/Float64, 0 open … 1 closed; empty for none.
+        driver_joints: the driver's names of the joints, from base to hand; empty where they
+            are those of the robot file.
+        state_timeout_s: joint states older than this stop the arm.
+    """
+
+    command_topic: str = "joint_trajectory_controller/joint_trajectory"
+    state_topic: str = "driver/joint_states"
+    gripper_topic: str = ""
+    driver_joints: tuple[str, ...] = ()
+    state_timeout_s: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.state_timeout_s <= 0.5:
+            raise ConfigError(
+                f"trajectory.state_timeout_s = {self.state_timeout_s}; must be in (0, 0.5]"
+            )
+
+
+class TrajectoryArm(RealArm):
+    """Talks to a driver through `node`, whose callbacks are served by another thread."""
+
+    def __init__(self, robot: RobotConfig, config: TrajectoryConfig, node: Node) -> None:
+        super().__init__(robot)
+        self.config = config
+        self._node = node
+        self._names = config.driver_joints or robot.arm.joints
+        if len(self._names) != len(robot.arm.joints):
+            raise ConfigError(
+                f"trajectory.driver_joints has {len(self._names)} names for "
+                f"{len(robot.arm.joints)} joints"
+            )
+        self._news = threading.Condition()
+        self._newest: tuple[float, np.ndarray, np.ndarray] | None = None
+        self._raw = np.zeros(len(self._names))
+        self._commands = node.create_publisher(JointTrajectory, config.command_topic, 10)
+        self._gripper = 0.0
+        self._grippers = (
+            node.create_publisher(Float64, config.gripper_topic, 10)
+            if config.gripper_topic
+            else None
+        )
+        node.create_subscription(
+            JointState,
+            config.state_topic,
+            self._take,
+            qos_profile_sensor_data,
+            callback_group=ReentrantCallbackGroup(),
+        )
+
+    def open(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while not self._commands.get_subscription_count():
+            if time.monotonic() > deadline:
+                raise ArmError(
+                    f"nobody listens to {self._commands.topic_name}; is the driver running, and "
+                    "is this its topic? (trajectory.command_topic)"
+                )
+            time.sleep(0.01)
+        self._wait_for_state(time.monotonic(), deadline)
+
+    def close(self) -> None:
+        self._newest = None
+
+    def measure(self, timeout_s: float) -> ArmState:
+        limit_s = self.config.state_timeout_s
+        asked = time.monotonic()
+        received, positions, velocities = self._wait_for_state(asked - limit_s, asked + limit_s)
+        self._raw = positions
+        return ArmState(
+            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - (asked - received),
+            joints=positions,
+            velocities=velocities,
+            fingers=np.zeros(0),
+            gripper=self._gripper,
+            contacts=frozenset(),
+        )
+
+    def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
+        # The driver counts turns of a continuous joint in its own way: add to what it said.
+        self._send(self._raw + (target - measured), self._dt)
+        if self._grippers is not None:
+            self._grippers.publish(Float64(data=gripper))
+            self._gripper = gripper
+
+    def halt(self) -> None:
+        newest = self._newest
+        self._send(self._raw if newest is None else newest[1], HALT_S)
+
+    def _send(self, positions: np.ndarray, duration_s: float) -> None:
+        point = JointTrajectoryPoint(
+            positions=positions.tolist(),
+            velocities=[0.0] * len(positions),
+            time_from_start=Duration(nanosec=round(duration_s * 1e9)),
+        )
+        self._commands.publish(JointTrajectory(joint_names=list(self._names), points=[point]))
+
+    def _wait_for_state(
+        self, since_s: float, deadline_s: float
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """A state received after `since_s`."""
+        with self._news:
+            while self._newest is None or self._newest[0] < since_s:
+                if not self._news.wait(max(deadline_s - time.monotonic(), 0.0)):
+                    raise ArmError(
+                        f"no joint states on {self.config.state_topic} with "
+                        f"{', '.join(self._names)}; is the driver running? "
+                        "(trajectory.state_topic, trajectory.driver_joints)"
+                    )
+            return self._newest
+
+    def _take(self, message: JointState) -> None:
+        """Other joints in the message are none of ours; a broken one is as good as none."""
+        try:
+            where = [message.name.index(name) for name in self._names]
+            positions = np.array([message.position[index] for index in where])
+            velocities = np.zeros(len(where))
+            if message.velocity:
+                velocities = np.array([message.velocity[index] for index in where])
+        except (ValueError, IndexError):
+            return
+        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+            return
+        with self._news:
+            self._newest = (time.monotonic(), positions, velocities)
+            self._news.notify_all()

@@ -1,0 +1,271 @@
+"""The trajectory and MoveIt arms against a controller that is a real ROS node."""
+
+import contextlib
+import sys
+import threading
+import time
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from bayes_curiosity_ros.nodes.background import BackgroundNode
+from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
+from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
+from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.safety import Change
+
+COMMANDS, STATES = "driver/command", "driver/state"
+NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
+CONFIG = TrajectoryConfig(COMMANDS, STATES, driver_joints=NAMES)
+TIMEOUT_S = 5.0
+PERIOD_S = 0.01
+
+
+class Controller:
+    """Follows the newest trajectory point in a straight line; publishes where it is."""
+
+    def __init__(self, background, start_rad):
+        self.lock = threading.Lock()
+        self.position = np.array(start_rad, dtype=float)
+        self.velocity = np.zeros(6)
+        self.target, self.left_s = self.position.copy(), 0.0
+        self.received = []
+        self.names = list(NAMES)
+        self.silent = False
+        self._states = background.node.create_publisher(JointState, STATES, 10)
+        background.node.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
+        background.node.create_timer(PERIOD_S, self._tick)
+
+    def _follow(self, message):
+        with self.lock:
+            point = message.points[-1]
+            order = [message.joint_names.index(name) for name in NAMES]
+            self.target = np.array(point.positions)[order]
+            self.left_s = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+            self.received.append(self.target)
+
+    def _tick(self):
+        with self.lock:
+            share = min(PERIOD_S / self.left_s, 1.0) if self.left_s > 0 else 1.0
+            step = (self.target - self.position) * share
+            self.position, self.velocity = self.position + step, step / PERIOD_S
+            self.left_s = max(self.left_s - PERIOD_S, 0.0)
+            message = JointState(name=["a_finger", *self.names])
+            message.position = [0.5, *self.position.tolist()]
+            message.velocity = [0.0, *self.velocity.tolist()]
+        if not self.silent:
+            self._states.publish(message)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotConfig.load("jaco.yaml")
+
+
+@pytest.fixture
+def controller(robot):
+    with BackgroundNode("controller") as node:
+        yield Controller(node, robot.arm.ready_rad)
+
+
+@pytest.fixture
+def arm(robot, controller, background):
+    arm = TrajectoryArm(robot, CONFIG, background.node)
+    arm.connect(TIMEOUT_S)
+    yield arm
+    arm.disconnect()
+
+
+def test_it_is_an_arm_that_goes_where_it_is_told(arm, robot):
+    assert isinstance(arm, Arm)
+    start = arm.state(TIMEOUT_S).joints
+    np.testing.assert_allclose(start, robot.arm.ready_rad, atol=1e-6)
+    executed = arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    assert executed.changes == Change.NONE
+    time.sleep(0.1)
+    np.testing.assert_allclose(arm.state(TIMEOUT_S).joints, start + 0.01, atol=2e-3)
+
+
+def test_nonsense_and_too_much_are_cut(arm):
+    start = arm.state(TIMEOUT_S).joints
+    assert arm.move(np.full(6, np.nan), 0.0, TIMEOUT_S).changes & Change.NOT_FINITE
+    np.testing.assert_allclose(arm.state(TIMEOUT_S).joints, start, atol=1e-6)
+    assert arm.move(np.full(6, 1.0), 0.0, TIMEOUT_S).changes & Change.VELOCITY
+
+
+def test_a_cut_command_stream_ends_in_standstill(arm, controller):
+    for _ in range(3):
+        arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
+    time.sleep(0.2)  # nobody stops it: a trajectory of one step ends by itself
+    assert not controller.velocity.any()
+
+
+def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller):
+    threading.Timer(0.03, lambda: arm.stop("a hand in the cell")).start()
+    with pytest.raises(ArmStoppedError, match="a hand in the cell"):
+        arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
+    time.sleep(0.2)
+    assert not controller.velocity.any()
+    with pytest.raises(ArmStoppedError):
+        arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+    arm.release()
+    arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+
+
+def test_turns_of_a_continuous_joint_do_not_matter(arm, controller, robot):
+    with controller.lock:
+        controller.position[0] -= 2 * np.pi
+        controller.target[0] -= 2 * np.pi
+    time.sleep(0.05)
+    assert arm.state(TIMEOUT_S).joints[0] == pytest.approx(robot.arm.ready_rad[0], abs=1e-6)
+    arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    assert abs(controller.received[-1][0] - controller.position[0]) < 0.05
+
+
+def test_silent_joint_states_are_an_error(arm, controller):
+    controller.silent = True
+    time.sleep(0.35)
+    with pytest.raises(ArmError, match="no joint states on driver/state"):
+        arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+    controller.silent = False
+
+
+def test_it_goes_home(arm, robot):
+    for _ in range(2):
+        arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
+    state = arm.home(TIMEOUT_S)
+    np.testing.assert_allclose(state.joints, robot.arm.ready_rad, atol=0.03)
+
+
+def test_an_absent_driver_and_unknown_names_are_named(robot, background):
+    other = TrajectoryArm(robot, TrajectoryConfig("nobody/command", STATES), background.node)
+    with pytest.raises(ArmError, match="nobody listens to /nobody/command"):
+        other.connect(0.2)
+
+
+def test_unknown_joints_are_named(robot, background, controller):
+    other = TrajectoryArm(robot, TrajectoryConfig(COMMANDS, STATES), background.node)
+    with pytest.raises(ArmError, match=r"no joint states .* joint_1"):
+        other.connect(1.0)
+
+
+class FakeMoveIt:
+    """moveit_py as far as it is used; it moves the controller itself."""
+
+    def __init__(self, controller):
+        self.controller = controller
+        self.plans = self.executes = True
+        self.colliding = False
+        self.shut_down = False
+
+    def module(self):
+        fake = self
+
+        class RobotState:
+            def __init__(self, model):
+                self.updated = False
+
+            def set_joint_group_positions(self, group, positions):
+                self.positions, self.updated = np.array(positions), False
+
+            def update(self):
+                self.updated = True
+
+        class Component:
+            def set_start_state_to_current_state(self):
+                pass
+
+            def set_goal_state(self, configuration_name=None, robot_state=None):
+                self.goal = robot_state
+
+            def plan(self):
+                return SimpleNamespace(trajectory=self.goal) if fake.plans else None
+
+        class Scene:
+            def is_state_colliding(self, robot_state, joint_model_group_name):
+                assert robot_state.updated, "update() before any collision query"
+                return fake.colliding
+
+        class Monitor:
+            @contextlib.contextmanager
+            def read_only(self):
+                yield Scene()
+
+        class MoveItPy:
+            def __init__(self, node_name, config_dict=None):
+                pass
+
+            def get_planning_component(self, group):
+                return Component()
+
+            def get_planning_scene_monitor(self):
+                return Monitor()
+
+            def get_robot_model(self):
+                return object()
+
+            def execute(self, trajectory, controllers):
+                if fake.executes:
+                    with fake.controller.lock:
+                        fake.controller.position = trajectory.positions.copy()
+                        fake.controller.target = trajectory.positions.copy()
+                    time.sleep(0.05)
+                return fake.executes
+
+            def shutdown(self):
+                fake.shut_down = True
+
+        return {"moveit.planning": MoveItPy, "moveit.core.robot_state": RobotState}
+
+
+@pytest.fixture
+def moveit(monkeypatch, controller):
+    fake = FakeMoveIt(controller)
+    for path, kind in fake.module().items():
+        parts = path.split(".")
+        for length in range(1, len(parts)):
+            parent = ".".join(parts[:length])
+            monkeypatch.setitem(sys.modules, parent, ModuleType(parent))
+        module = ModuleType(path)
+        setattr(module, kind.__name__, kind)
+        monkeypatch.setitem(sys.modules, path, module)
+    return fake
+
+
+@pytest.fixture
+def moveit_arm(robot, moveit, background):
+    arm = MoveitArm(robot, MoveitConfig(trajectory=CONFIG), background.node)
+    arm.connect(TIMEOUT_S)
+    yield arm
+    arm.disconnect()
+
+
+def test_moveit_plans_the_way_home(moveit_arm, moveit, robot):
+    moveit_arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
+    state = moveit_arm.home(TIMEOUT_S)
+    np.testing.assert_allclose(state.joints, robot.arm.ready_rad, atol=1e-3)
+    moveit.executes = False
+    with pytest.raises(ArmError, match="controller aborted"):
+        moveit_arm.home(TIMEOUT_S)
+    moveit.plans = False
+    with pytest.raises(ArmError, match="no way home"):
+        moveit_arm.home(TIMEOUT_S)
+
+
+def test_moveits_scene_forbids_a_step(moveit_arm, moveit, controller):
+    moveit.colliding = True
+    commands = len(controller.received)
+    with pytest.raises(ArmError, match="planning scene forbids"):
+        moveit_arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    assert len(controller.received) == commands
+    moveit_arm.disconnect()
+    assert moveit.shut_down
+
+
+def test_without_moveit_it_says_how_to_install_it(robot, background):
+    with pytest.raises(ArmError, match="ros-jazzy-moveit-py"):
+        MoveitArm(robot, MoveitConfig(), background.node)

@@ -1,0 +1,76 @@
+"""Setting up: quick when there is nothing to do, plain about what is missing."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "tools" / "setup_env.py"
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("setup_env", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(
+    Path(sys.prefix) != ROOT / ".venv" or "ROS_DISTRO" in os.environ, reason="not run by make test"
+)
+def test_a_second_setup_does_nothing_and_is_quick():
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, SCRIPT], text=True, capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout == ""
+    assert time.monotonic() - started < 3.0
+
+
+def test_a_missing_compiler_is_named_with_its_remedy():
+    done = subprocess.run(
+        [sys.executable, SCRIPT],
+        env={**os.environ, "CXX": "no-such-compiler"},
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "a C++ compiler is missing" in done.stderr
+    assert "sudo apt install build-essential" in done.stderr
+
+
+def test_a_missing_venv_module_is_named_with_its_remedy(monkeypatch):
+    setup = load()
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        setup.importlib.util,
+        "find_spec",
+        lambda name: None if name == "ensurepip" else found(name),
+    )
+    with pytest.raises(SystemExit, match="sudo apt install python3-venv"):
+        setup.check_tools(sourced=False)
+
+
+def test_another_python_is_named_with_its_remedy(monkeypatch):
+    setup = load()
+    monkeypatch.setattr(setup.sys, "version_info", (3, 10, 0))
+    with pytest.raises(SystemExit, match=r"not 3\.10"):
+        setup.check_tools(sourced=False)
+
+
+def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tmp_path):
+    setup = load()
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    monkeypatch.setattr(setup, "output", lambda _: "1.26.4")
+    constraints = tmp_path / "pins.txt"
+    constraints.write_text("numpy==2.2.6\ntqdm==4.70.1\n")
+    assert setup.sourced_constraints(constraints).read_text() == "tqdm==4.70.1\nnumpy==1.26.4\n"
+    assert "numpy" not in setup.constrained(constraints, sourced=True).read_text()
+    assert setup.constrained(constraints, sourced=False) == constraints
