@@ -13,7 +13,8 @@ from bayes_curiosity_ros.episodes.player import parse_selection
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.grasp import Grasp
+from bayes_curiosity_ros.tasks.arm.reach import Reach
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS
 
 TIMEOUT_S = 1.0
@@ -52,7 +53,8 @@ class Redriver:
                 f"the bag is of task {task!r}, which has no arm to drive; "
                 f"name one of: {', '.join(sorted(ARM_TASKS))}"
             )
-        cell = make_arm_task(task, robot or RobotConfig.load(), threads=1)
+        kind = Grasp if task.endswith("grasp") else Reach
+        cell = kind(robot, threads=1)
         safety = replace(cell.robot.safety, collisions=collisions)
         self.arm = SimulatedArm(replace(cell.robot, safety=safety), cell.stepper)
         self.arm.connect(TIMEOUT_S)

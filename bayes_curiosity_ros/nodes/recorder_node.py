@@ -25,8 +25,8 @@ from bayes_curiosity_ros.episodes.background_writer import (
 )
 from bayes_curiosity_ros.episodes.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.nodes.curiosity_node import LATCHED_QOS
 from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.taps import Tap
 

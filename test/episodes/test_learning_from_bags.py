@@ -17,8 +17,7 @@ from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.episodes.redrive import Redriver
 from bayes_curiosity_ros.episodes.storage import Record
 from bayes_curiosity_ros.episodes.writer import BagWriter
-from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.registry import make_task
 
 
 def test_info_and_episodes_are_told(tmp_path, capsys):
@@ -115,7 +114,7 @@ def test_bags_of_different_tasks_are_not_mixed(tmp_path, capsys):
 
 def record_simulation(path, task_name, steps=15, episodes=2):
     """A bag of the simulated arm, moved at random, as its node publishes it."""
-    task = make_arm_task(task_name, RobotConfig.load(), threads=1)
+    task = make_task(task_name)
     rng = np.random.default_rng(5)
     bag = BagWriter(path, about={"task": task_name})
     for name in TYPES:
