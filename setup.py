@@ -52,6 +52,8 @@ setup(
             "description = bayes_curiosity_ros.nodes.description_node:main",
             "detector = bayes_curiosity_ros.nodes.detector_node:main",
             "learner = bayes_curiosity_ros.nodes.learner_node:run",
+            "recorder = bayes_curiosity_ros.nodes.recorder_node:main",
+            "replay = bayes_curiosity_ros.nodes.replay_node:main",
         ],
     },
 )
