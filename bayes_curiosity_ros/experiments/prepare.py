@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from bayes_curiosity_ros.tasks.arm.demonstrations import (
     Demonstrations,
     collect,
 )
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import add_task_argument, make_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
 
@@ -66,6 +67,33 @@ class Prepared:
         return Prepared(
             folder / "demonstrations.npz", folder / "embedding.safetensors", folder / "policy.pt"
         )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `bayes-curiosity prepare`."""
+    default = Preparation()
+    add_task_argument(parser)
+    parser.add_argument("--robot", default=default.robot, help="file in config/, or a path")
+    parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
+    parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
+    parser.add_argument(
+        "--imitation-epochs", type=int, default=default.imitation_epochs, help="few: more to learn"
+    )
+    parser.add_argument("--seed", type=int, default=default.seed, help="of all of it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make what is missing, and say where it is."""
+    config = Preparation(
+        task=arguments.task,
+        robot=arguments.robot,
+        demonstrations=arguments.demonstrations,
+        imitation_epochs=arguments.imitation_epochs,
+        seed=arguments.seed,
+    )
+    files = prepare(config, arguments.output, print)
+    print(f"model:={files.curiosity} policy:={files.policy}")
+    return 0
 
 
 def prepare(
