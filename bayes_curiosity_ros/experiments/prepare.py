@@ -29,7 +29,7 @@ from bayes_curiosity_ros.tasks.arm.demonstrations import (
     Demonstrations,
     collect,
 )
-from bayes_curiosity_ros.tasks.arm.names import add_task_argument, make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
 
@@ -72,7 +72,7 @@ class Prepared:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity prepare`."""
     default = Preparation()
-    add_task_argument(parser)
+    parser.add_argument("task", choices=("reach", "grasp"), help="what the arm does")
     parser.add_argument("--robot", default=default.robot, help="file in config/, or a path")
     parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
     parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
@@ -106,7 +106,7 @@ def prepare(
         folder: where to.
         tell: told one line per step done.
     """
-    task = make_arm_task(config.task, RobotConfig.load(config.robot), threads=0)
+    task = named_arm_task(config.task, RobotConfig.load(config.robot), threads=0)
     if task.visual:
         raise ConfigError(f"task {config.task!r} is visual; only vectors can be prepared so far")
     files = Prepared.within(folder)
