@@ -6,6 +6,7 @@ The only place that knows. `launch/bringup.launch.py` turns it into launch_ros a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,6 +49,7 @@ ARGUMENTS = (
     Argument("resume", "false", "go on from the checkpoint in output", ("true", "false")),
     Argument("description", "false", "robot_description, TF and cylinder for RViz",
              ("true", "false")),
+    Argument("record", "false", "keep every episode in a bag in output/bags", ("true", "false")),
     Argument("namespace", "", "of all nodes"),
 )  # fmt: skip
 
@@ -143,6 +145,20 @@ def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     return [_spec("learner", chosen, parameters | _robot(chosen))]
 
 
+def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    """Before the learner, to hear all of it. A recorder that fails ends no run."""
+    if chosen["record"] != "true":
+        return []
+    parameters = {
+        "folder": f"{chosen['output']}/bags",
+        "task": chosen["task"],
+        "seed": int(chosen["seed"]),
+        "settings": json.dumps(chosen),
+    }
+    module = f"{PACKAGE}.nodes.recorder_node"
+    return [NodeSpec("recorder", "recorder", module, parameters=parameters, respawn=True)]
+
+
 # Started in this order; the learner last, as it waits for the others.
 TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
     _arm,
@@ -150,6 +166,7 @@ TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
     _detector,
     _description,
     _curiosity,
+    _recorder,
     _learner,
 )
 

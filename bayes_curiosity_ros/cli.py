@@ -26,6 +26,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "the paper's experiments: table1",
     ),
     "demos": ("bayes_curiosity_ros.tasks.arm.demos", "demonstrations of the arm's expert"),
+    "replay": (
+        "bayes_curiosity_ros.nodes.replay_command",
+        "recorded episodes on the graph again, compared, or re-driven in simulation",
+    ),
+    "bag": ("bayes_curiosity_ros.episodes.command", "what is in a bag; export it"),
+    "embed": ("bayes_curiosity_ros.episodes.embed", "Algorithm 1 from recorded demonstrations"),
+    "score": ("bayes_curiosity_ros.episodes.score", "curiosity of every recorded observation"),
     "view": ("bayes_curiosity_ros.tasks.arm.view", "watch the simulated arm, or film it"),
 }
 

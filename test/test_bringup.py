@@ -85,3 +85,13 @@ def test_commands_quote_values_as_yaml():
     words = command_of(spec, "left")
     assert words[-6:] == ["-p", 'model:=""', "-p", "resume:=true", "-p", "seed:=3"]
     assert "__ns:=/left" in words
+
+
+def test_recording_is_an_argument():
+    assert "recorder" not in specs()
+    nodes = specs(record="true", seed="3", output="there")
+    assert list(nodes)[-2:] == ["recorder", "learner"]
+    parameters = nodes["recorder"].parameters
+    assert (parameters["folder"], parameters["seed"]) == ("there/bags", 3)
+    assert '"task": "reach"' in parameters["settings"]
+    assert nodes["recorder"].respawn
