@@ -13,8 +13,8 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
 
-run: setup  ## the paper's first figure: curiosity before and after an episode, as a PNG
-	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
+run: setup  ## the simulated arm learns to reach, over the ROS graph: a few minutes, a curve as PNG
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli up --restart --output output/run
 
 test: setup  ## lint, types, and all tests
 	@$(VENV_PYTHON) -m ruff check .

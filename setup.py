@@ -20,6 +20,7 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         (f"share/{NAME}/config", glob("config/*.yaml")),
         (f"share/{NAME}/launch", glob("launch/*.launch.py")),
+        (f"share/{NAME}/rviz", glob("rviz/*.rviz")),
         (f"share/{NAME}/urdf", glob("urdf/*")),
     ],
     python_requires=">=3.11",
@@ -36,7 +37,11 @@ setup(
         "torch>=2.3",
         "tqdm>=4.60",
     ],
-    extras_require={"cluster": ["ray>=2.9"], "sb3": ["stable-baselines3>=2.4"]},
+    extras_require={
+        "camera": ["opencv-python-headless>=4.8,<5"],
+        "cluster": ["ray>=2.9"],
+        "sb3": ["stable-baselines3>=2.4"],
+    },
     zip_safe=False,
     entry_points={
         "console_scripts": [
@@ -44,6 +49,8 @@ setup(
             "arm = bayes_curiosity_ros.nodes.arm_node:main",
             "camera = bayes_curiosity_ros.nodes.camera_node:main",
             "curiosity = bayes_curiosity_ros.nodes.curiosity_node:main",
+            "description = bayes_curiosity_ros.nodes.description_node:main",
+            "detector = bayes_curiosity_ros.nodes.detector_node:main",
             "learner = bayes_curiosity_ros.nodes.learner_node:run",
             "recorder = bayes_curiosity_ros.nodes.recorder_node:main",
             "replay = bayes_curiosity_ros.nodes.replay_node:main",

@@ -47,6 +47,8 @@ ARGUMENTS = (
     Argument("seed", "0", "of everything random"),
     Argument("timesteps", "30000", "control steps after which training ends"),
     Argument("resume", "false", "go on from the checkpoint in output", ("true", "false")),
+    Argument("description", "false", "robot_description, TF and cylinder for RViz",
+             ("true", "false")),
     Argument("record", "false", "keep every episode in a bag in output/bags", ("true", "false")),
     Argument("namespace", "", "of all nodes"),
 )  # fmt: skip
@@ -123,6 +125,19 @@ def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
     return [_spec("curiosity", chosen, parameters)]
 
 
+def _detector(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    """On a real table somebody has to see where the object is."""
+    if chosen["arm"] == "sim":
+        return []
+    return [_spec("detector", chosen, _robot(chosen), respawn=True)]
+
+
+def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    if chosen["description"] != "true":
+        return []
+    return [_spec("description", chosen, _robot(chosen), respawn=True)]
+
+
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {name: chosen[name] for name in ("task", "bonus", "policy")}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
@@ -148,6 +163,8 @@ def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
 TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
     _arm,
     _camera,
+    _detector,
+    _description,
     _curiosity,
     _recorder,
     _learner,

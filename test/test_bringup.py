@@ -33,6 +33,7 @@ def test_a_real_arm_has_its_own_files_and_no_simulated_camera(arm):
     assert nodes["arm"].parameters["backend"] == arm
     assert nodes["arm"].files == (f"{arm}.yaml",)
     assert nodes["camera"].parameters["backend"] == "topics"
+    assert "detector" in nodes
 
 
 @pytest.mark.parametrize(("arm", "needed"), [("kortex", "robot_ip"), ("trajectory", "topic")])
@@ -49,7 +50,12 @@ def test_only_curiosity_has_a_node_of_its_own(bonus):
 
 
 def test_neither_arm_nor_learner_comes_back_by_itself():
-    assert [name for name, spec in specs().items() if spec.respawn] == ["camera"]
+    everything = specs(arm="moveit", description="true")
+    assert [name for name, spec in everything.items() if not spec.respawn] == [
+        "arm",
+        "curiosity",
+        "learner",
+    ]
 
 
 @pytest.mark.parametrize(
