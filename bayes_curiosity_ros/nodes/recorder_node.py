@@ -41,6 +41,7 @@ KNOWN = {
     "arm/state": f"{OURS}/ArmState",
     "arm/status": f"{OURS}/ArmStatus",
     "learner/status": f"{OURS}/LearnerStatus",
+    "object_pose": "geometry_msgs/msg/PoseStamped",
     "joint_states": "sensor_msgs/msg/JointState",
     "camera/color/image_raw": "sensor_msgs/msg/Image",
     "camera/color/camera_info": "sensor_msgs/msg/CameraInfo",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import UInt64
 from std_srvs.srv import Trigger
 
@@ -294,3 +294,37 @@ def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, tmp_path):
     assert f"{rewards} of {rewards} intrinsic rewards reproduced bit for bit" in check
     redrive = start(CLI, "replay", str(bag), "--redrive")
     assert redrive.wait(60) == 0, redrive.communicate()[0]
+
+
+DEMONSTRATE = "bayes_curiosity_ros.nodes.demonstrate_node"
+
+
+def test_a_person_demonstrates(start, background, tmp_path):
+    """Joint states in; a bag with pairs to learn from out."""
+    words = {"motion__with_object": False, "motion__period_s": 0.02, "first_episode": 5}
+    start(DEMONSTRATE, *parameters(**words))
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", task="reach"))
+    graph = Graph(background, {"joint_states": 2})
+    names = [f"joint_{i}" for i in range(1, 7)]
+
+    def jog(angle):
+        graph.publish("joint_states", JointState(name=names, position=[angle] * 6))
+        time.sleep(0.05)
+
+    def press(name):
+        return background.call(Trigger, f"demonstrate/{name}", Trigger.Request(), timeout_s=20)
+
+    assert "begin first" in press("end").message
+    jog(0.0)
+    time.sleep(0.5)
+    assert press("begin").success
+    for i in range(1, 11):
+        jog(0.01 * i)
+    assert "10 steps" in press("end").message
+    time.sleep(0.3)
+    ended(recorder)
+    (episode,) = read_episodes(BagReader(tmp_path / "run"))
+    assert (episode.id, episode.outcome, episode.faults) == (5, "success", ())
+    observations, actions = episode.pairs()
+    assert len(observations) == 10
+    np.testing.assert_allclose(actions[:, :6], 0.01, atol=1e-12)
