@@ -54,6 +54,7 @@ setup(
             "arm = bayes_curiosity_ros.nodes.arm_node:main",
             "camera = bayes_curiosity_ros.nodes.camera_node:main",
             "curiosity = bayes_curiosity_ros.nodes.curiosity_node:main",
+            "demonstrate = bayes_curiosity_ros.nodes.demonstrate_node:main",
             "description = bayes_curiosity_ros.nodes.description_node:main",
             "detector = bayes_curiosity_ros.nodes.detector_node:main",
             "learner = bayes_curiosity_ros.nodes.learner_node:run",

@@ -1,4 +1,4 @@
-"""`bayes-curiosity bag info | episodes | export`: what is in a bag."""
+"""`bayes-curiosity bag info | episodes | export | repair`: what is in a bag."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bayes_curiosity_ros.episodes.episode import Episode, read_episodes
 from bayes_curiosity_ros.episodes.export import FORMATS, export_npz, export_parquet
 from bayes_curiosity_ros.episodes.player import parse_selection
 from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.episodes.writer import BagWriter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +23,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("info", "run, files, topics, losses", info),
         ("episodes", "one line per episode", list_episodes),
         ("export", "episodes as NPZ or Parquet files", export),
+        ("repair", "a whole bag of what a broken one still has", repair),
     ):
         sub = questions.add_parser(
             name, help=summary, formatter_class=argparse.ArgumentDefaultsHelpFormatter
         )
         sub.add_argument("bag", help="a bag's folder, or one of its files")
         sub.set_defaults(answer=answer)
-        if name != "info":
+        if name == "repair":
+            sub.add_argument("output", type=Path, help="folder of the new bag")
+        if name in ("episodes", "export"):
             sub.add_argument("--namespace", default="", help="of the recorded graph")
             sub.add_argument("--episodes", default="", help="such as 3 or 3,5-8; all if absent")
         if name == "export":
@@ -94,6 +98,25 @@ def export(arguments: argparse.Namespace) -> int:
         target = arguments.output.with_suffix(".parquet")
         count = export_parquet(target, episodes, about)
     print(f"{count} episodes in {target}")
+    return _say_losses(reader)
+
+
+def repair(arguments: argparse.Namespace) -> int:
+    """A whole bag of what a broken one still has, for tools that need an index."""
+    reader = BagReader(arguments.bag)
+    for _ in reader.records():  # to know the description before the new bag begins
+        pass
+    about = {**reader.about, "repaired_from": reader.path.name, "losses": str(len(reader.losses))}
+    about.pop("episodes", None)
+    bag = BagWriter(arguments.output, about=about)
+    for topic in reader.topics.values():
+        bag.add_topic(topic)
+    count = 0
+    for record in reader.records():
+        bag.write(record)
+        count += 1
+    bag.close()
+    print(f"{count} messages of {bag.episodes} episodes in {arguments.output}")
     return _say_losses(reader)
 
 

@@ -366,7 +366,7 @@ class McapReader:
 def _bytes(record: Any) -> bytes:
     builder = RecordBuilder()
     record.write(builder)
-    return bytes(builder.end())
+    return bytes(builder.end())  # type: ignore[no-untyped-call]
 
 
 def _text(value: str) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bayes_curiosity_ros.episodes.errors import BagError
@@ -12,7 +12,7 @@ from bayes_curiosity_ros.episodes.metadata import FILE_NAME, BagMetadata, Topic,
 from bayes_curiosity_ros.episodes.sqlite_file import SqliteReader
 from bayes_curiosity_ros.episodes.storage import Record, StorageReader
 
-READERS: dict[str, type[StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
+READERS: dict[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
 
 
 class BagReader:

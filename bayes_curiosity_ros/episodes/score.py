@@ -82,13 +82,15 @@ def draw(path: Path, scored: list[tuple[Episode, Scores]]) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
 
     figure, axis = plt.subplots(figsize=(8, 4.5), layout="constrained")
     shades = plt.get_cmap("viridis_r")(np.linspace(0.05, 1.0, len(scored)))
     for (episode, scores), shade in zip(scored, shades, strict=True):
         axis.plot(episode.steps, scores.curiosity, color=shade, lw=1.0)
     ids = [episode.id for episode, _ in scored]
-    scale = plt.cm.ScalarMappable(plt.Normalize(min(ids), max(ids)), "viridis_r")
+    scale = ScalarMappable(Normalize(min(ids), max(ids)), "viridis_r")
     figure.colorbar(scale, ax=axis, label="episode")
     axis.set(xlabel="step", ylabel="curiosity c = log σ² [nats]")
     figure.savefig(path, dpi=150)

@@ -41,6 +41,7 @@ KNOWN = {
     "arm/state": f"{OURS}/ArmState",
     "arm/status": f"{OURS}/ArmStatus",
     "learner/status": f"{OURS}/LearnerStatus",
+    "object_pose": "geometry_msgs/msg/PoseStamped",
     "joint_states": "sensor_msgs/msg/JointState",
     "camera/color/image_raw": "sensor_msgs/msg/Image",
     "camera/color/camera_info": "sensor_msgs/msg/CameraInfo",
@@ -138,6 +139,7 @@ class RecorderNode(Node):
         self.drain()
         self.bag.metadata.custom["model_id"] = self._model_id
         self.bag.metadata.custom["lost"] = json.dumps(self._lost())
+        self.bag.metadata.custom["missed"] = json.dumps(self._missed())
         counts = self._writer.close()
         dropped, lost = sum(counts.dropped.values()), sum(self._lost().values())
         line = f"{counts.written} messages of {counts.episodes} episodes in {self.bag.path}"
@@ -160,6 +162,9 @@ class RecorderNode(Node):
     def _lost(self) -> dict[str, int]:
         return {tap.name: tap.lost for tap in self._taps if tap.lost}
 
+    def _missed(self) -> dict[str, int]:
+        return {tap.name: tap.missed for tap in self._taps if tap.missed}
+
     def _report(self) -> None:
         counts, lost = self._writer.counts(), self._lost()
         dropped = sum(counts.dropped.values())
@@ -175,6 +180,7 @@ class RecorderNode(Node):
         }
         values |= {f"dropped {topic}": count for topic, count in counts.dropped.items()}
         values |= {f"lost {topic}": count for topic, count in lost.items()}
+        values |= {f"missed {topic}": count for topic, count in self._missed().items()}
         values |= {f"not recorded {topic}": reason for topic, reason in problems.items()}
         level, message = DiagnosticStatus.OK, "recording"
         if dropped or lost or problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +26,7 @@ from bayes_curiosity_ros.episodes.player import Cue
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions import batch_of_observations, observation_of_message
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
 WINDOW = 200  # observations under way at once
 TIMEOUT_S = 10.0
@@ -79,6 +79,8 @@ class Reproduction:
         self._sent: set[tuple[int, int]] = set()
         self.result = Comparison()
         node = background.node
+        self._live: CuriosityState | None = None
+        node.create_subscription(CuriosityState, "curiosity/state", self._take_state, LATCHED_QOS)
         self._publisher = node.create_publisher(Observation, "observation", _deep(EPISODE_QOS))
         node.create_subscription(
             IntrinsicReward, "intrinsic_reward", self._take, _deep(EPISODE_QOS)
@@ -92,6 +94,7 @@ class Reproduction:
         """
         self._background.call(Reset, "curiosity/reset", Reset.Request(), TIMEOUT_S)
         self._wait_for_listener()
+        self._await(lambda: self._live is not None, "the curiosity node published no state")
         for cue in tape:
             kind = self._reader.topics[cue.record.topic].type_name
             if kind == OBSERVATION:
@@ -103,7 +106,7 @@ class Reproduction:
             elif kind == CURIOSITY_STATE:
                 state = deserialize_message(cue.record.data, CuriosityState)
                 self._states[state.observations] = state.log_determinant
-                self._warn_of_history(state)
+                self._require_the_same(state)
             elif kind == SUMMARY:
                 self._finish(deserialize_message(cue.record.data, EpisodeSummary))
         self._compare()
@@ -152,8 +155,18 @@ class Reproduction:
                 seen in self._states and self._states[seen] != log_determinant
             )
 
-    def _warn_of_history(self, state: CuriosityState) -> None:
-        if state.observations and not self._sent and not self.result.remarks:
+    def _require_the_same(self, state: CuriosityState) -> None:
+        """Before the first observation: another model has other rewards, and no fault in that."""
+        if self._sent or self._live is None:
+            return
+        for name in ("model_id", "form", "weight"):
+            recorded, live = getattr(state, name), getattr(self._live, name)
+            if recorded != live:
+                raise BagError(
+                    f"the bag was recorded with {name} = {recorded}, the curiosity node has "
+                    f"{live}; start it with the recorded model and parameters"
+                )
+        if state.observations and not self.result.remarks:
             self.result.remarks.append(
                 f"the recording began with {state.observations} observations in the posterior, "
                 "this one at the prior: rewards can differ"
@@ -165,9 +178,16 @@ class Reproduction:
                 self._answers[message.episode, message.step] = message
                 self._answered.notify_all()
 
-    def _await(self, done: object) -> None:
+    def _take_state(self, message: CuriosityState) -> None:
         with self._answered:
-            if not self._answered.wait_for(done, TIMEOUT_S):  # type: ignore[arg-type]
+            self._live = message
+            self._answered.notify_all()
+
+    def _await(self, done: Callable[[], bool], what: str = "") -> None:
+        with self._answered:
+            if not self._answered.wait_for(done, TIMEOUT_S):
+                if what:
+                    raise BagError(f"{what} within {TIMEOUT_S} s")
                 missing = sorted(self._sent - set(self._answers))
                 raise BagError(
                     f"{len(missing)} observations had no intrinsic reward within {TIMEOUT_S} s, "

@@ -44,16 +44,23 @@ class Tap:
         name: relative or absolute.
         type_name: where known; else it is learnt from the first publisher.
         latched: whether late joiners are served.
+
+    Attributes:
+        lost: messages that the middleware lost on the way.
+        missed: messages that were published before we were heard of.
+        problem: why it cannot be recorded; empty where it can.
     """
 
     def __init__(self, node: Node, name: str, type_name: str = "", latched: bool = False) -> None:
         self.name = node.resolve_topic_name(name)
         self.type_name = type_name
         self.lost = 0
+        self.missed = 0
         self.problem = ""
         self._node = node
         self._group = _NeverExecuted()
         self._qos = (ReliabilityPolicy.RELIABLE, _durability(latched))
+        self._latched = latched
         self._subscription: Any = None
         self._sequence: int | None = None
         self._publishers = 1
@@ -124,7 +131,9 @@ class Tap:
         if sequence is None or self._publishers != 1:
             self._sequence = None
             return
-        if self._sequence is not None and sequence > self._sequence + 1:
+        if self._sequence is None and not self._latched:
+            self.missed = sequence - 1
+        elif self._sequence is not None and sequence > self._sequence + 1:
             self.lost += sequence - self._sequence - 1
         self._sequence = sequence
 

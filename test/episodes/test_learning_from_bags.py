@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
 from rclpy.serialization import serialize_message
+from rosbags.rosbag2 import Reader
 
 from bayes_curiosity_interfaces.msg import Action, ArmState, EpisodeSummary, Observation
 from bayes_curiosity_ros.cli import main
@@ -36,6 +37,14 @@ def test_losses_are_told(tmp_path, capsys):
     write_bag(tmp_path / "bag", close=False)
     main(["bag", "info", str(tmp_path / "bag")])
     assert "lost: bag has no metadata.yaml" in capsys.readouterr().out
+
+
+def test_a_broken_bag_is_repaired(tmp_path, capsys):
+    _, records = write_bag(tmp_path / "bag", close=False)
+    assert main(["bag", "repair", str(tmp_path / "bag"), str(tmp_path / "whole")]) == 0
+    with Reader(tmp_path / "whole") as reader:
+        assert [data for *_, data in reader.messages()] == [record.data for record in records]
+    assert BagReader(tmp_path / "whole").about["repaired_from"] == "bag"
 
 
 def test_no_bag_is_one_line(tmp_path, capsys):

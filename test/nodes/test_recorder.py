@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import UInt64
 from std_srvs.srv import Trigger
 
@@ -43,6 +43,19 @@ def ended(process, number=signal.SIGINT):
     return output
 
 
+def wait_until_recorded(background):
+    """Until the recorder has heard the curiosity node: that they have met is not ours to see."""
+    heard = []
+    background.node.create_subscription(
+        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
+    )
+
+    def some():
+        return any(v.key == "messages" and int(v.value) for status in heard for v in status.values)
+
+    assert until(some, 20.0)
+
+
 def vectors(count, seed):
     return np.random.default_rng(seed).normal(size=(count, 9))
 
@@ -53,6 +66,7 @@ def test_a_run_is_recorded_whole(start, background, tmp_path):
         RECORDER, *parameters(folder=tmp_path, name="run", task="reach", seed=7, settings="'{}'")
     )
     graph = Graph(background, {"observation": 2, "action": 1, "camera/color/image_raw": 1})
+    wait_until_recorded(background)
     for _ in range(5):
         graph.publish("camera/color/image_raw", Image(height=1, width=1, step=3, data=[1, 2, 3]))
         time.sleep(0.02)
@@ -171,6 +185,7 @@ def recorded(start, background, tmp_path):
     curiosity = start(CURIOSITY)
     recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", task="reach"))
     graph = Graph(background, {"observation": 2, "action": 1, "episode": 1})
+    wait_until_recorded(background)
     outcomes = (EpisodeSummary.TIME_LIMIT, EpisodeSummary.ABORTED, EpisodeSummary.SUCCESS)
     for i, outcome in enumerate(outcomes):
         graph.episode(i + 1, vectors(40, seed=i), outcome)
@@ -190,6 +205,14 @@ def test_the_curiosity_node_reproduces_every_reward(start, recorded):
     output = other.communicate(timeout=60)[0]
     assert "0 of 40 intrinsic rewards" in output, "episode 3 alone meets another posterior"
     assert other.returncode == 1
+
+
+def test_another_model_is_not_compared(start, recorded):
+    start(CURIOSITY, *parameters(encoder_seed=1))
+    check = start(CLI, "replay", str(recorded), "--check")
+    output = check.communicate(timeout=60)[0]
+    assert "the bag was recorded with model_id = " in output
+    assert check.returncode == 2
 
 
 def test_a_bag_is_on_the_graph_again(start, background, recorded):
@@ -265,9 +288,43 @@ def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, tmp_path):
     assert [episode.faults for episode in episodes] == [()] * len(episodes)
     assert sum(len(episode) - 1 for episode in episodes) >= 120
     assert reader.about["task"] == "reach"
-    start(CURIOSITY)
+    start(CURIOSITY, *command_of(specs["curiosity"], "")[3:])
     check = start(CLI, "replay", str(bag), "--check").communicate(timeout=60)[0]
     rewards = sum(len(episode) for episode in episodes)
     assert f"{rewards} of {rewards} intrinsic rewards reproduced bit for bit" in check
     redrive = start(CLI, "replay", str(bag), "--redrive")
     assert redrive.wait(60) == 0, redrive.communicate()[0]
+
+
+DEMONSTRATE = "bayes_curiosity_ros.nodes.demonstrate_node"
+
+
+def test_a_person_demonstrates(start, background, tmp_path):
+    """Joint states in; a bag with pairs to learn from out."""
+    words = {"motion__with_object": False, "motion__period_s": 0.02, "first_episode": 5}
+    start(DEMONSTRATE, *parameters(**words))
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", task="reach"))
+    graph = Graph(background, {"joint_states": 2})
+    names = [f"joint_{i}" for i in range(1, 7)]
+
+    def jog(angle):
+        graph.publish("joint_states", JointState(name=names, position=[angle] * 6))
+        time.sleep(0.05)
+
+    def press(name):
+        return background.call(Trigger, f"demonstrate/{name}", Trigger.Request(), timeout_s=20)
+
+    assert "begin first" in press("end").message
+    jog(0.0)
+    time.sleep(0.5)
+    assert press("begin").success
+    for i in range(1, 11):
+        jog(0.01 * i)
+    assert "10 steps" in press("end").message
+    time.sleep(0.3)
+    ended(recorder)
+    (episode,) = read_episodes(BagReader(tmp_path / "run"))
+    assert (episode.id, episode.outcome, episode.faults) == (5, "success", ())
+    observations, actions = episode.pairs()
+    assert len(observations) == 10
+    np.testing.assert_allclose(actions[:, :6], 0.01, atol=1e-12)
