@@ -13,7 +13,8 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
 
-run: setup  ## the simulated arm learns to reach, over the ROS graph: a few minutes, a curve as PNG
+run: setup  ## the paper's first figure, then the simulated arm learns to reach over the ROS graph
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli up --restart --output output/run
 
 test: setup  ## lint, types, and all tests

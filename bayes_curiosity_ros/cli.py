@@ -13,6 +13,10 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("bayes_curiosity_ros.up", "start the whole stack: arm, camera, curiosity, learner"),
+    "prepare": (
+        "bayes_curiosity_ros.experiments.prepare",
+        "demonstrations, embedding and an imitated policy, for learning on the arm",
+    ),
     "surface": (
         "bayes_curiosity_ros.experiments.surface",
         "the paper's first figure: curiosity over Mountaincar before and after an episode",

@@ -20,7 +20,7 @@ from bayes_curiosity_ros.resources import find
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-FLAGS = ("resume", "dry_run", "description")
+FLAGS = ("resume", "dry_run", "description", "record")
 LOG, CURVE = "episodes.csv", "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
@@ -134,7 +134,8 @@ def _run_nodes(chosen: dict[str, str], folder: Path) -> Ended:
     print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
     with ProcessGroup(folder / "log", loud=["learner"]) as group:
         for spec in specs:
-            group.start(spec.name, command_of(spec, chosen["namespace"]), node_environment())
+            command = command_of(spec, chosen["namespace"])
+            group.start(spec.name, command, node_environment(), spec.respawn)
         ended = group.wait()
         group.end()
         if sys.stdout.isatty():

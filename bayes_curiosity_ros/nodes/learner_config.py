@@ -19,7 +19,7 @@ from bayes_curiosity_ros.learning.pretrained import load_policy
 from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
 from bayes_curiosity_ros.learning.trpo import Trpo, TrpoConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS
 
@@ -88,7 +88,7 @@ class LearnerConfig:
 
     def make_task(self) -> ArmTask:
         """The task, in a cell of which only the geometry is used."""
-        return make_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
+        return named_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
 
 
 def make_trainer(config: LearnerConfig, task: ArmTask) -> Trainer:

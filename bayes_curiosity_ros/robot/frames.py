@@ -31,8 +31,8 @@ class LinkFrames:
     """Transforms of all links, for joint angles by name."""
 
     def __init__(self, world: World) -> None:
-        self._model = world.model
-        self._data = mujoco.MjData(world.model)
+        self._model = world.scene
+        self._data = mujoco.MjData(world.scene)
         links = set(world.description.links)
         self._bodies = [
             body for body in range(1, self._model.nbody) if self._model.body(body).name in links

@@ -349,3 +349,19 @@ def test_a_learner_that_fails_takes_all_with_it(background, tmp_path):
     assert process.returncode == 1
     assert "is damaged or not a checkpoint" in output
     assert "arm stopped" in (tmp_path / "run/log/arm.log").read_text()
+
+
+def test_a_learner_that_dies_in_mid_episode_takes_all_with_it(background, tmp_path):
+    observations = inbox(background, Observation, "observation")
+    process = up(tmp_path)
+    try:
+        eventually(observations, lambda m: m.episode >= 1)
+        running = children(process.pid)
+        os.kill(running[-1], signal.SIGKILL)  # the learner, started last
+        output = process.communicate(timeout=30)[0]
+    finally:
+        process.kill()
+    assert process.returncode == 1
+    assert "learner ended with code -9; all were ended" in output
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in running)
+    assert "arm stopped" in (tmp_path / "log/arm.log").read_text()
