@@ -13,8 +13,9 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
 
-run: setup  ## the paper's first figure: curiosity before and after an episode, as a PNG
+run: setup  ## the paper's first figure, then the simulated arm learns to reach over the ROS graph
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli up --restart --output output/run
 
 test: setup  ## lint, types, and all tests
 	@$(VENV_PYTHON) -m ruff check .

@@ -6,6 +6,7 @@ The only place that knows. `launch/bringup.launch.py` turns it into launch_ros a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,9 @@ ARGUMENTS = (
     Argument("seed", "0", "of everything random"),
     Argument("timesteps", "30000", "control steps after which training ends"),
     Argument("resume", "false", "go on from the checkpoint in output", ("true", "false")),
+    Argument("description", "false", "robot_description, TF and cylinder for RViz",
+             ("true", "false")),
+    Argument("record", "false", "keep every episode in a bag in output/bags", ("true", "false")),
     Argument("namespace", "", "of all nodes"),
 )  # fmt: skip
 
@@ -121,18 +125,49 @@ def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
     return [_spec("curiosity", chosen, parameters)]
 
 
+def _detector(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    """On a real table somebody has to see where the object is."""
+    if chosen["arm"] == "sim":
+        return []
+    return [_spec("detector", chosen, _robot(chosen), respawn=True)]
+
+
+def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    if chosen["description"] != "true":
+        return []
+    return [_spec("description", chosen, _robot(chosen), respawn=True)]
+
+
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {name: chosen[name] for name in ("task", "bonus", "policy")}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
+    parameters["recorded"] = chosen["record"] == "true"
     return [_spec("learner", chosen, parameters | _robot(chosen))]
+
+
+def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    """Before the learner, to hear all of it. A recorder that fails ends no run."""
+    if chosen["record"] != "true":
+        return []
+    parameters = {
+        "folder": f"{chosen['output']}/bags",
+        "task": chosen["task"],
+        "seed": int(chosen["seed"]),
+        "settings": json.dumps(chosen),
+    }
+    module = f"{PACKAGE}.nodes.recorder_node"
+    return [NodeSpec("recorder", "recorder", module, parameters=parameters, respawn=True)]
 
 
 # Started in this order; the learner last, as it waits for the others.
 TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
     _arm,
     _camera,
+    _detector,
+    _description,
     _curiosity,
+    _recorder,
     _learner,
 )
 

@@ -13,6 +13,10 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("bayes_curiosity_ros.up", "start the whole stack: arm, camera, curiosity, learner"),
+    "prepare": (
+        "bayes_curiosity_ros.experiments.prepare",
+        "demonstrations, embedding and an imitated policy, for learning on the arm",
+    ),
     "surface": (
         "bayes_curiosity_ros.experiments.surface",
         "the paper's first figure: curiosity over Mountaincar before and after an episode",
@@ -22,6 +26,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "the paper's experiments: table1",
     ),
     "demos": ("bayes_curiosity_ros.tasks.arm.demos", "demonstrations of the arm's expert"),
+    "replay": (
+        "bayes_curiosity_ros.nodes.replay_command",
+        "recorded episodes on the graph again, compared, or re-driven in simulation",
+    ),
+    "bag": ("bayes_curiosity_ros.episodes.command", "what is in a bag; export it"),
+    "embed": ("bayes_curiosity_ros.episodes.embed", "Algorithm 1 from recorded demonstrations"),
+    "score": ("bayes_curiosity_ros.episodes.score", "curiosity of every recorded observation"),
     "view": ("bayes_curiosity_ros.tasks.arm.view", "watch the simulated arm, or film it"),
 }
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from bayes_curiosity_ros.errors import ModelFileError
 
 
@@ -33,6 +31,8 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def save_state(path: Path, state: Mapping[str, Any]) -> None:
     """Save nested dicts and lists of tensors, numbers and strings."""
+    import torch  # here, as most who write files need none of it
+
     buffer = io.BytesIO()
     torch.save(dict(state), buffer)
     write_atomically(path, buffer.getvalue())
@@ -40,6 +40,8 @@ def save_state(path: Path, state: Mapping[str, Any]) -> None:
 
 def load_state(path: Path) -> dict[str, Any]:
     """Load what `save_state` wrote; plain data only, so that loading can run no code."""
+    import torch
+
     try:
         state = torch.load(path, weights_only=True)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Several processes that live and die together."""
+"""Several processes that live and die together, but for those that may come back."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from types import FrameType, TracebackType
 POLL_S = 0.05
 GRACE_S = 8.0
 TAIL_LINES = 20
+MAX_RESTARTS = 3
+NEVER = -1
 PR_SET_PDEATHSIG = 1
 
 
@@ -33,8 +35,20 @@ class Ended:
     code: int
 
 
+@dataclass
+class _Started:
+    """A process, and how to start it again."""
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    process: subprocess.Popen[bytes]
+    restarts_left: int
+
+
 class ProcessGroup:
     """Starts processes; when one ends or a signal comes, ends them all, last ones first.
+
+    One that may respawn is started again instead, a few times, and then missed.
 
     Args:
         log_folder: a file per process for what it prints.
@@ -44,17 +58,64 @@ class ProcessGroup:
     def __init__(self, log_folder: Path, loud: Sequence[str] = ()) -> None:
         self._folder = log_folder
         self._loud = loud
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: dict[str, _Started] = {}
         self._signal = 0
 
-    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def start(
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        respawn: bool = False,
+    ) -> None:
         """Start one more."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        self.log(name).unlink(missing_ok=True)
+        process = self._spawn(name, command, environment)
+        restarts = MAX_RESTARTS if respawn else NEVER
+        self._started[name] = _Started(command, environment, process, restarts)
+
+    def wait(self) -> Ended:
+        """Until one ends that may not, or SIGINT or SIGTERM comes."""
+        while not self._signal:
+            for name, started in self._started.items():
+                code = started.process.poll()
+                if code is None:
+                    continue
+                if started.restarts_left == NEVER:
+                    return Ended(name, code)
+                self._restart(name, started)
+            time.sleep(POLL_S)
+        return Ended("", 128 + self._signal)
+
+    def end(self) -> dict[str, int]:
+        """End those that still run, one after the other; everyone's exit code."""
+        processes = {name: started.process for name, started in self._started.items()}
+        for process in reversed(processes.values()):
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(GRACE_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        return {name: process.returncode for name, process in processes.items()}
+
+    def _restart(self, name: str, started: _Started) -> None:
+        if started.restarts_left == 0:
+            return
+        started.restarts_left -= 1
+        print(f"{name} ended and is started again; see {self.log(name)}", file=sys.stderr)
+        started.process = self._spawn(name, started.command, started.environment)
+
+    def _spawn(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         with contextlib.ExitStack() as stack:
             output = None
             if name not in self._loud:
-                output = stack.enter_context(self.log(name).open("wb"))
-            self._processes[name] = subprocess.Popen(
+                output = stack.enter_context(self.log(name).open("ab"))
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -64,27 +125,6 @@ class ProcessGroup:
                 start_new_session=True,
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
-
-    def wait(self) -> Ended:
-        """Until one ends, or SIGINT or SIGTERM comes."""
-        while not self._signal:
-            for name, process in self._processes.items():
-                if process.poll() is not None:
-                    return Ended(name, process.returncode)
-            time.sleep(POLL_S)
-        return Ended("", 128 + self._signal)
-
-    def end(self) -> dict[str, int]:
-        """End those that still run, one after the other; everyone's exit code."""
-        for process in reversed(self._processes.values()):
-            if process.poll() is None:
-                process.terminate()
-                try:
-                    process.wait(GRACE_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-        return {name: process.returncode for name, process in self._processes.items()}
 
     def log(self, name: str) -> Path:
         """Where a process's output goes."""

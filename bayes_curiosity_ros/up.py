@@ -20,7 +20,7 @@ from bayes_curiosity_ros.resources import find
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-FLAGS = ("resume", "dry_run")
+FLAGS = ("resume", "dry_run", "description", "record")
 LOG, CURVE = "episodes.csv", "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
@@ -46,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the policy's pre-training, where no policy is given",
     )
     parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="forget the run in output, but keep the demonstrations and what came of them",
+    )
+    parser.add_argument(
         "--scratch", action="store_true", help="no demonstrations: random encoder and policy"
     )
 
@@ -60,6 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     folder = Path(chosen["output"])
     bringup.nodes(chosen)  # checked before anything is spent
+    if arguments.restart:
+        _forget(folder)
     _check_folder(folder, arguments.resume)
     if not arguments.scratch:
         _prepare(chosen, folder, arguments.imitation_epochs)
@@ -94,8 +101,14 @@ def _check_folder(folder: Path, resume: bool) -> None:
         raise ConfigError(f"{folder}/checkpoint.pt does not exist; leave out --resume")
     if exists and not resume:
         raise ConfigError(
-            f"{folder} holds a run already; give --resume to go on with it, or another --output"
+            f"{folder} holds a run already; give --resume to go on with it, --restart to begin "
+            "again, or another --output"
         )
+
+
+def _forget(folder: Path) -> None:
+    for path in [folder / "checkpoint.pt", *folder.glob("curiosity_*.safetensors")]:
+        path.unlink(missing_ok=True)
 
 
 def _prepare(chosen: dict[str, str], folder: Path, imitation_epochs: int) -> None:
@@ -121,7 +134,8 @@ def _run_nodes(chosen: dict[str, str], folder: Path) -> Ended:
     print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
     with ProcessGroup(folder / "log", loud=["learner"]) as group:
         for spec in specs:
-            group.start(spec.name, command_of(spec, chosen["namespace"]), node_environment())
+            command = command_of(spec, chosen["namespace"])
+            group.start(spec.name, command, node_environment(), spec.respawn)
         ended = group.wait()
         group.end()
         if sys.stdout.isatty():

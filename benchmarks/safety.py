@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from bayes_curiosity_ros.robot.clearance import PoseChecker
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.decisions import Change
+from bayes_curiosity_ros.robot.decisions import REFUSALS, Change
 from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
@@ -61,6 +61,7 @@ class Arms:
         self.rows = self.stepper.initial(ready, np.tile(spot, (count, 1)))
         self.velocities = np.zeros_like(ready)
         self.push = np.zeros_like(ready)
+        self.grips = np.zeros(count)
 
     def requests(self, base: np.ndarray) -> np.ndarray:
         """Joint targets: a lasting push, noise, sometimes far too much, sometimes no number."""
@@ -78,15 +79,29 @@ class Arms:
         layout = self.stepper.layout
         base = self.stepper.base_targets(self.rows)
         fingers = self.rows[:, layout.grip]
+        renew = self.rng.random(len(base)) < 1.0 / PUSH_STEPS
+        self.grips[renew] = self.rng.random(int(renew.sum()))
         targets, flags = self.filter.permit_batch(
-            base, self.velocities, self.requests(base), fingers
+            base,
+            self.velocities,
+            self.requests(base),
+            fingers,
+            self.stepper.fingers_after(self.rows, self.grips),
         )
+        refused = (flags & REFUSALS) != 0
+        grips = np.where(refused, self._hold(fingers), self.grips)
         before, self.velocities = self.velocities, (targets - base) / self._dt
-        grips = np.zeros(len(base))
         self.rows, seen = self.stepper.trace(self.rows, targets - base, grips, "qpos", "qvel")
         tally.commands += len(base)
         tally.change(flags)
         self._judge(tally, seen, self.velocities - before)
+
+    def _hold(self, fingers: np.ndarray) -> np.ndarray:
+        """The gripper commands that keep the fingers where they are."""
+        gripper = self.robot.arm.gripper
+        if gripper is None:
+            return np.zeros(len(fingers))
+        return (fingers - gripper.open_rad) / gripper.travel_rad
 
     @property
     def _dt(self) -> float:

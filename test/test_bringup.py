@@ -33,6 +33,7 @@ def test_a_real_arm_has_its_own_files_and_no_simulated_camera(arm):
     assert nodes["arm"].parameters["backend"] == arm
     assert nodes["arm"].files == (f"{arm}.yaml",)
     assert nodes["camera"].parameters["backend"] == "topics"
+    assert "detector" in nodes
 
 
 @pytest.mark.parametrize(("arm", "needed"), [("kortex", "robot_ip"), ("trajectory", "topic")])
@@ -49,7 +50,12 @@ def test_only_curiosity_has_a_node_of_its_own(bonus):
 
 
 def test_neither_arm_nor_learner_comes_back_by_itself():
-    assert [name for name, spec in specs().items() if spec.respawn] == ["camera"]
+    everything = specs(arm="moveit", description="true")
+    assert [name for name, spec in everything.items() if not spec.respawn] == [
+        "arm",
+        "curiosity",
+        "learner",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,3 +85,14 @@ def test_commands_quote_values_as_yaml():
     words = command_of(spec, "left")
     assert words[-6:] == ["-p", 'model:=""', "-p", "resume:=true", "-p", "seed:=3"]
     assert "__ns:=/left" in words
+
+
+def test_recording_is_an_argument():
+    assert "recorder" not in specs()
+    nodes = specs(record="true", seed="3", output="there")
+    assert list(nodes)[-2:] == ["recorder", "learner"]
+    parameters = nodes["recorder"].parameters
+    assert (parameters["folder"], parameters["seed"]) == ("there/bags", 3)
+    assert '"task": "reach"' in parameters["settings"]
+    assert nodes["recorder"].respawn
+    assert nodes["learner"].parameters["recorded"]

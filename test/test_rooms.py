@@ -15,10 +15,11 @@ ROOMS = {
     "learning": {"curiosity", "tasks"},
     "robot": set(),
     "tasks": {"robot"},
+    "episodes": {"curiosity", "robot", "tasks"},
     "experiments": {"curiosity", "learning", "tasks", "robot"},
     "nodes": {"curiosity", "learning", "robot", "tasks", "episodes"},
 }
-WITHOUT_ROS = {"curiosity", "learning", "tasks", "experiments", "robot"}
+WITHOUT_ROS = {"curiosity", "learning", "tasks", "episodes", "experiments", "robot"}
 # Drivers of real arms and cameras may speak ROS.
 ROS_DRIVERS = ("robot/arms/", "robot/cameras/")
 

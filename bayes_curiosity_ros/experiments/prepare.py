@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from bayes_curiosity_ros.tasks.arm.demonstrations import (
     Demonstrations,
     collect,
 )
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
 
@@ -68,6 +69,33 @@ class Prepared:
         )
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `bayes-curiosity prepare`."""
+    default = Preparation()
+    parser.add_argument("task", choices=("reach", "grasp"), help="what the arm does")
+    parser.add_argument("--robot", default=default.robot, help="file in config/, or a path")
+    parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
+    parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
+    parser.add_argument(
+        "--imitation-epochs", type=int, default=default.imitation_epochs, help="few: more to learn"
+    )
+    parser.add_argument("--seed", type=int, default=default.seed, help="of all of it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make what is missing, and say where it is."""
+    config = Preparation(
+        task=arguments.task,
+        robot=arguments.robot,
+        demonstrations=arguments.demonstrations,
+        imitation_epochs=arguments.imitation_epochs,
+        seed=arguments.seed,
+    )
+    files = prepare(config, arguments.output, print)
+    print(f"model:={files.curiosity} policy:={files.policy}")
+    return 0
+
+
 def prepare(
     config: Preparation, folder: Path, tell: Callable[[str], object] = lambda line: None
 ) -> Prepared:
@@ -78,7 +106,7 @@ def prepare(
         folder: where to.
         tell: told one line per step done.
     """
-    task = make_arm_task(config.task, RobotConfig.load(config.robot), threads=0)
+    task = named_arm_task(config.task, RobotConfig.load(config.robot), threads=0)
     if task.visual:
         raise ConfigError(f"task {config.task!r} is visual; only vectors can be prepared so far")
     files = Prepared.within(folder)

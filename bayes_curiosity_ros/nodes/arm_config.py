@@ -16,7 +16,7 @@ from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.robot.arms.arm import Arm
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -97,7 +97,7 @@ def make_arm(config: ArmNodeConfig, node: Node) -> tuple[Arm, Callable[[int], No
 
 def _simulated(config: ArmNodeConfig) -> tuple[Arm, Callable[[int], None]]:
     """An arm in the task's own cell: it moves exactly as the task does in process."""
-    task = make_arm_task(config.task, config.load_robot(), threads=1)
+    task = named_arm_task(config.task, config.load_robot(), threads=1)
     arm = SimulatedArm(task.robot, task.stepper)
 
     def begin(seed: int) -> None:

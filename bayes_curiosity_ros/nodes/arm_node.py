@@ -63,8 +63,6 @@ class ArmNode(Guarded, LifecycleNode):
         self._reported = (State.INACTIVE, "")
         self._create_publishers()
         self._create_inputs()
-        if self.config.autostart:
-            self._start()
 
     def make_executor(self) -> Executor:
         if self.config.backend == "sim":
@@ -102,6 +100,8 @@ class ArmNode(Guarded, LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _start(self) -> None:
+        """Once callbacks are served: a driver's answers come by callback."""
+        self._starter.cancel()
         self.trigger_configure()
         if self.trigger_activate() != TransitionCallbackReturn.SUCCESS:
             self.get_logger().error("not active; repair, then activate this node")
@@ -132,6 +132,8 @@ class ArmNode(Guarded, LifecycleNode):
             self.create_service(
                 Trigger, f"arm/{name}", partial(self._trigger, call), callback_group=group
             )
+        if self.config.autostart:
+            self._starter = self.create_timer(0.0, self._start, callback_group=motions)
         if self.config.backend != "sim":
             self.create_subscription(
                 PoseStamped, "object_pose", self._take_object, 10, callback_group=safety

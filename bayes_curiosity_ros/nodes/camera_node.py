@@ -26,7 +26,7 @@ from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
 from bayes_curiosity_ros.robot.cameras.camera import Camera, Frame
 from bayes_curiosity_ros.robot.cameras.simulated import SimulatedCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 BACKENDS = ("sim", "realsense", "topics")
 OPTICAL_FRAME = "camera_optical_frame"
@@ -112,7 +112,7 @@ class CameraNode(Guarded, LifecycleNode):
 
     def _make_camera(self) -> Camera:
         if self.config.backend == "sim":
-            return SimulatedCamera(make_arm_task(self.config.task, self._robot, threads=1).robot)
+            return SimulatedCamera(named_arm_task(self.config.task, self._robot, threads=1).robot)
         if self.config.backend == "topics":
             from bayes_curiosity_ros.robot.cameras.topics import TopicsCamera, TopicsConfig
 

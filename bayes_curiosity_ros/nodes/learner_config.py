@@ -19,7 +19,7 @@ from bayes_curiosity_ros.learning.pretrained import load_policy
 from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
 from bayes_curiosity_ros.learning.trpo import Trpo, TrpoConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.names import make_arm_task
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS
 
@@ -43,6 +43,7 @@ class LearnerConfig:
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
         resume: go on from the checkpoint in `folder`.
+        recorded: wait until a recorder hears us, so that it misses nothing.
         operator_confirmed: answer the arm's question for its operator beforehand; leave it
             false on a real arm.
         start_timeout_s: longest wait for the other nodes.
@@ -63,6 +64,7 @@ class LearnerConfig:
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
     resume: bool = False
+    recorded: bool = False
     operator_confirmed: bool = False
     start_timeout_s: float = 60.0
     step_timeout_s: float = 5.0
@@ -88,7 +90,7 @@ class LearnerConfig:
 
     def make_task(self) -> ArmTask:
         """The task, in a cell of which only the geometry is used."""
-        return make_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
+        return named_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
 
 
 def make_trainer(config: LearnerConfig, task: ArmTask) -> Trainer:

@@ -24,15 +24,22 @@ SKY = (0.60, 0.68, 0.76)
 ROBOT_BIT, SCENE_BIT = 1, 2
 
 
-def weld_others(spec: mujoco.MjSpec, config: RobotConfig) -> None:
-    """Fix the joints that nobody asked for at zero: their links become part of their parents."""
+def weld_others(spec: mujoco.MjSpec, config: RobotConfig) -> list[str]:
+    """Fix the joints that nobody asked for, at zero; the links they would have moved."""
     gripper = config.arm.gripper
     wanted = {*config.arm.joints, *((*gripper.fingers, *gripper.tips) if gripper else ())}
+    welded = []
     for joint in list(spec.joints):
         if joint.name not in wanted:
-            link = joint.parent
+            welded.append(joint.parent.name)
             spec.delete(joint)
-            link.to_frame()
+    return welded
+
+
+def fuse(spec: mujoco.MjSpec, links: list[str]) -> None:
+    """Make links part of their parents: a body that cannot move is time lost in every step."""
+    for link in links:
+        spec.body(link).to_frame()
 
 
 def set_options(spec: mujoco.MjSpec, config: RobotConfig) -> None:

@@ -7,12 +7,16 @@ deceleration ends in a stop that is within all limits, so there always is a way 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.clearance import PoseChecker, Violation
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.decisions import REFUSALS, Change, Commanded, Decision
+
+__all__ = ["REFUSALS", "Change", "Commanded", "Decision", "SafetyFilter"]
 
 POSE_CHANGES = {
     Violation.COLLISION: Change.COLLISION,
@@ -48,25 +52,36 @@ class SafetyFilter:
         self._acceleration[:] = config.max_acceleration_rad_s2
         self._lever = _levers(self.checker)
 
-    def permit(self, last: Commanded, requested: np.ndarray) -> Decision:
+    def permit(
+        self, last: Commanded, requested: np.ndarray, finger_rad: float | None = None
+    ) -> Decision:
         """Decide on one command.
 
         Args:
             last: what was commanded before.
             requested: (J,) joint targets in [rad].
+            finger_rad: finger angle after this control step, None where the fingers rest. When
+                the command is refused, they stay where they were.
         """
         wanted = np.asarray(requested, dtype=float).ravel()
         wrong = Change.NONE
         if wanted.shape != last.position.shape:
             wrong, wanted = Change.WRONG_LENGTH, last.position
-        fingers = None if last.finger_rad is None else np.array([last.finger_rad])
+        following = last.finger_rad if finger_rad is None else finger_rad
         target, flags = self.permit_batch(
-            last.position[None], last.velocity[None], wanted[None], fingers, wrong
+            last.position[None],
+            last.velocity[None],
+            wanted[None],
+            None if last.finger_rad is None else np.array([last.finger_rad]),
+            None if following is None else np.array([following]),
+            wrong,
         )
         velocity = (target[0] - last.position) / self._dt
         changes = Change(int(flags[0]))
-        explanation = self._explain(last, np.asarray(requested, dtype=float), target[0], changes)
-        return Decision(Commanded(target[0], velocity, last.finger_rad), changes, explanation)
+        asked = np.asarray(requested, dtype=float)
+        explanation = self._explain(last, asked, target[0], following, changes)
+        finger = last.finger_rad if changes & REFUSALS else following
+        return Decision(Commanded(target[0], velocity, finger), changes, explanation)
 
     def permit_batch(
         self,
@@ -74,6 +89,7 @@ class SafetyFilter:
         velocities: np.ndarray,
         requested: np.ndarray,
         fingers: np.ndarray | None = None,
+        fingers_after: np.ndarray | None = None,
         refuse: Change = Change.NONE,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Decide on N commands.
@@ -82,6 +98,7 @@ class SafetyFilter:
             positions, velocities: (N, J) what each arm was last told.
             requested: (N, J) joint targets.
             fingers: (N,) finger angles in [rad]; open when None.
+            fingers_after: (N,) the same one control step later; unchanged when None.
             refuse: reasons known already to refuse all of them.
 
         Returns:
@@ -98,8 +115,9 @@ class SafetyFilter:
         flags[~refused] |= limits[~refused]
         if self.config.collisions and not refused.all():
             ask = np.flatnonzero(~refused)
-            asked = None if fingers is None else fingers[ask]
-            flags[ask] |= self._check(positions[ask], velocity[ask], asked)
+            for angles in _different(fingers, fingers_after):
+                asked = None if angles is None else angles[ask]
+                flags[ask] |= self._check(positions[ask], velocity[ask], asked)
             refused = (flags & REFUSALS) != 0
         velocity[refused] = self._brake(velocities[refused])
         velocity[~inside] = 0.0
@@ -177,7 +195,12 @@ class SafetyFilter:
         return owner, position[owner] + share[:, None] * move[owner]
 
     def _explain(
-        self, last: Commanded, requested: np.ndarray, target: np.ndarray, changes: Change
+        self,
+        last: Commanded,
+        requested: np.ndarray,
+        target: np.ndarray,
+        finger_rad: float | None,
+        changes: Change,
     ) -> str:
         words = []
         if changes & Change.WRONG_LENGTH:
@@ -197,8 +220,9 @@ class SafetyFilter:
                 if abs(asked - given) > TOLERANCE
             ]
         if changes & (Change.COLLISION | Change.TABLE | Change.WORKSPACE):
-            words += self._obstacles(last, requested)
-        return "; ".join(words)
+            for finger in dict.fromkeys((last.finger_rad, finger_rad)):
+                words += self._obstacles(replace(last, finger_rad=finger), requested)
+        return "; ".join(dict.fromkeys(words))
 
     def _outside(self, position: np.ndarray) -> list[str]:
         lower, upper = self._hard
@@ -218,6 +242,16 @@ class SafetyFilter:
                     return words
             position, velocity = position + velocity * self._dt, self._brake(velocity)
         return self.checker.explain(position[0], last.finger_rad)
+
+
+def _different(before: np.ndarray | None, after: np.ndarray | None) -> list[np.ndarray | None]:
+    """Both ends of the fingers' way, or one where they are the same.
+
+    In one control step a fingertip moves less than the clearance, so the ends will do.
+    """
+    if after is None or (before is not None and np.array_equal(before, after)):
+        return [before]
+    return [before, after]
 
 
 def _speed_limits(robot: RobotConfig, hardware: np.ndarray) -> np.ndarray:

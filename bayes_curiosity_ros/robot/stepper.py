@@ -98,7 +98,7 @@ class Stepper:
         before = self.base_targets(rows)
         after = limit_targets(before, before + deltas, self._max_delta, self._lower, self._upper)
         grip_before = rows[:, layout.grip]
-        grip_after = self._limit_grip(grip_before, grips)
+        grip_after = self.fingers_after(rows, grips)
 
         bound, n = self._load(rows), len(rows)
         controls = self._controls(before, after, grip_before, grip_after)
@@ -141,8 +141,9 @@ class Stepper:
         measured, lead = self.layout.joints(rows), self._max_delta / 2
         return np.clip(rows[:, self.layout.target], measured - lead, measured + lead)
 
-    def _limit_grip(self, before: np.ndarray, grips: np.ndarray) -> np.ndarray:
-        gripper = self.world.config.arm.gripper
+    def fingers_after(self, rows: np.ndarray, grips: np.ndarray) -> np.ndarray:
+        """Finger angles in [rad], (N,), that gripper commands from 0 to 1 lead to in one step."""
+        before, gripper = rows[:, self.layout.grip], self.world.config.arm.gripper
         if gripper is None:
             return before
         wanted = gripper.open_rad + gripper.travel_rad * np.clip(grips, 0.0, 1.0)

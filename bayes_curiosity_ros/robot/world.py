@@ -22,6 +22,7 @@ from bayes_curiosity_ros.robot.composition import (
     add_joint_servos,
     add_object,
     add_table,
+    fuse,
     set_options,
     sort_geoms,
     weld_others,
@@ -33,11 +34,11 @@ from bayes_curiosity_ros.robot.description import Description, Joint
 
 @dataclass(frozen=True)
 class World:
-    """Two compiled models, equal but for their geoms, and where to find things in them.
+    """Two compiled models with the same joints, and where to find things in them.
 
     Attributes:
         model: for physics: what touches, and nothing that would only cost time.
-        scene: for cameras: what is seen.
+        scene: for cameras and TF: what is seen, every link with a body of its own.
         joints: the controlled joints.
         fingers: the driven finger joints, empty for a bare flange.
         joint_qpos: addresses of the joints in qpos; `joint_dof` those in qvel.
@@ -103,16 +104,18 @@ def build_world(config: RobotConfig, clearance_m: float = 0.0) -> World:
     spec = _load(description)
     set_options(spec, config)
     sort_geoms(spec, description, clearance_m, config.world.arm_brightness)
-    weld_others(spec, config)
+    welded = weld_others(spec, config)
     add_joint_servos(spec, config, joints)
     add_gripper_servos(spec, config, fingers)
-    add_excludes(spec, description)
     add_table(spec, config, clearance_m)
     add_object(spec, config, clearance_m)
     add_camera(spec, config.world.camera)
     add_contact_sensors(spec, config, description)
     scene = _compile(without_group(spec, TOUCHED_GROUP), description)
-    model = _compile(without_group(spec, STILL_GROUP, MOVING_GROUP), description)
+    physics = without_group(spec, STILL_GROUP, MOVING_GROUP)
+    fuse(physics, welded)
+    add_excludes(physics, description)
+    model = _compile(physics, description)
     world = _index(model, scene, config, description, joints, fingers)
     _tune_servos(world)
     return world

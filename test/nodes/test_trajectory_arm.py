@@ -1,6 +1,7 @@
 """The trajectory and MoveIt arms against a controller that is a real ROS node."""
 
 import contextlib
+import queue
 import sys
 import threading
 import time
@@ -9,9 +10,14 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from bayes_curiosity_interfaces.msg import Action, ArmState, ArmStatus, Status
+from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.nodes.background import BackgroundNode
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
@@ -151,6 +157,72 @@ def test_unknown_joints_are_named(robot, background, controller):
     other = TrajectoryArm(robot, TrajectoryConfig(COMMANDS, STATES), background.node)
     with pytest.raises(ArmError, match=r"no joint states .* joint_1"):
         other.connect(1.0)
+
+
+def parameters(**values) -> list[str]:
+    words = ["--ros-args"]
+    for name, value in values.items():
+        words += ["-p", f"{name.replace('__', '.')}:={value}"]
+    return words
+
+
+def test_the_arm_node_drives_it_after_the_operators_word(start, controller, background, robot):
+    """The whole way: reset confirmed by the operator, a step, silence, a stop in mid-motion."""
+    start(
+        "bayes_curiosity_ros.nodes.arm_node",
+        "--ros-args",
+        "--params-file",
+        str(find("config", "trajectory.yaml")),
+        *parameters(
+            backend="trajectory",
+            trajectory__command_topic=COMMANDS,
+            trajectory__state_topic=STATES,
+            trajectory__driver_joints=f"[{','.join(NAMES)}]",
+        )[1:],
+    )
+    statuses: queue.Queue = queue.Queue()
+    background.node.create_subscription(ArmStatus, "arm/status", statuses.put, LATCHED_QOS)
+    states: queue.Queue = queue.Queue()
+    background.node.create_subscription(ArmState, "arm/state", states.put, EPISODE_QOS)
+    actions = background.node.create_publisher(Action, "action", EPISODE_QOS)
+
+    def reset(episode):
+        request = ResetEpisode.Request(episode=episode, seed=0)
+        return background.call(ResetEpisode, "arm/reset_episode", request, 30.0).status
+
+    def trigger(name):
+        return background.call(Trigger, f"arm/{name}", Trigger.Request(), 10.0)
+
+    while "not active yet" in (status := reset(1)).message:
+        time.sleep(0.1)
+    assert status.code == Status.NOT_READY
+    assert "call arm/confirm" in status.message
+    assert trigger("confirm").success
+    assert reset(1).code == Status.OK
+    while not actions.get_subscription_count():
+        time.sleep(0.01)
+    time.sleep(0.5)
+    actions.publish(Action(episode=1, step=0, joint_deltas=[0.01] * 6))
+    eventually(states, lambda m: (m.episode, m.step) == (1, 1))
+    halted = eventually(statuses, lambda m: "no command for" in m.reason)
+    assert "the episode is over" in halted.reason
+    assert not controller.velocity.any()
+    actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))
+    eventually(statuses, lambda m: "reset_episode first" in m.reason)
+    assert trigger("stop").success
+    assert trigger("confirm").success
+    assert reset(2).code == Status.STOPPED
+    assert trigger("release").success
+
+
+def eventually(messages, fits, timeout_s=20.0):
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with contextlib.suppress(queue.Empty):
+            message = messages.get(timeout=0.2)
+            if fits(message):
+                return message
+    raise AssertionError("no such message")
 
 
 class FakeMoveIt:

@@ -13,6 +13,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.clearance import PoseChecker
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.decisions import Change, Commanded
+from bayes_curiosity_ros.robot.kinematics import DOWN, Kinematics, KinematicsConfig, Pose
 from bayes_curiosity_ros.robot.safety import SafetyFilter
 from benchmarks.safety import Arms, Tally
 
@@ -106,6 +107,25 @@ def test_the_table_is_refused_by_name(safety, ready):
     assert decision.changes & Change.TABLE
     assert "table" in decision.explanation
     assert safety.checker.explain(commanded.position) == []
+
+
+def test_fingers_that_would_close_onto_the_table_stay_open(safety, robot):
+    """A closing hand gets longer: its tips swing towards where it points."""
+    kinematics = Kinematics(robot, KinematicsConfig(collisions=False))
+    gripper = robot.arm.gripper
+    start = np.array(robot.arm.ready_rad)
+    for height in np.arange(0.06, 0.03, -0.002):
+        target = Pose.pointing(np.array([0.45, 0.0, height]), DOWN)
+        joints = kinematics.inverse(target, start)
+        if safety.checker.explain(joints, gripper.open_rad):
+            break
+        lowest = joints
+    last = Commanded.at_rest(lowest, gripper.open_rad)
+    assert not safety.permit(last, lowest, gripper.open_rad).changes
+    decision = safety.permit(last, lowest, gripper.closed_rad - 0.3)
+    assert decision.changes & Change.TABLE
+    assert "link_tip" in decision.explanation
+    assert decision.commanded.finger_rad == gripper.open_rad
 
 
 def test_the_workspace_is_a_wall(robot, ready):

@@ -86,7 +86,7 @@ class SimulatedArm:
         if not np.isfinite(gripper):
             raise InputError(f"gripper command {gripper}; must be between 0 and 1")
         before = self.state(timeout_s).joints
-        permitted, changes, explanation = self._permit(deltas)
+        permitted, gripper, changes, explanation = self._permit(deltas, gripper)
         rows = self.stepper.advance(self.row[None], permitted[None], np.array([gripper]))
         self._row, self._steps = rows[0], self._steps + 1
         state = self.state(timeout_s)
@@ -124,18 +124,25 @@ class SimulatedArm:
     ) -> None:
         self.disconnect()
 
-    def _permit(self, deltas: np.ndarray) -> tuple[np.ndarray, Change, str]:
+    def _permit(self, deltas: np.ndarray, gripper: float) -> tuple[np.ndarray, float, Change, str]:
         joints = len(self.joint_names)
         if self.filter is None:
             if deltas.shape != (joints,):
                 raise InputError(f"{deltas.size} joint deltas for {joints} joints")
-            return deltas, Change.NONE, ""
-        base = self.stepper.base_targets(self.row[None])[0]
-        finger = None if self.robot.arm.gripper is None else self.row[self.stepper.layout.grip]
+            return deltas, gripper, Change.NONE, ""
+        rows = self.row[None]
+        base = self.stepper.base_targets(rows)[0]
         asked = base + deltas if deltas.shape == (joints,) else deltas
-        decision = self.filter.permit(Commanded(base, self._velocity, finger), asked)
+        fingers = self.robot.arm.gripper
+        finger = after = None
+        if fingers is not None:
+            finger = float(rows[0, self.stepper.layout.grip])
+            after = float(self.stepper.fingers_after(rows, np.array([gripper]))[0])
+        decision = self.filter.permit(Commanded(base, self._velocity, finger), asked, after)
         self._velocity = decision.commanded.velocity
-        return decision.commanded.position - base, decision.changes, decision.explanation
+        if decision.refused and fingers is not None and finger is not None:
+            gripper = (finger - fingers.open_rad) / fingers.travel_rad
+        return decision.commanded.position - base, gripper, decision.changes, decision.explanation
 
     def _gripper(self, qpos: np.ndarray) -> float:
         gripper, world = self.robot.arm.gripper, self.stepper.world

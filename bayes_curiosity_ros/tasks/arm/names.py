@@ -28,11 +28,19 @@ def add_task_arguments(parser: argparse.ArgumentParser) -> None:
 
 def make_arm_task(arguments: argparse.Namespace, threads: int = 0) -> ArmTask:
     """The task that these arguments name."""
-    kind = {"reach": Reach, "grasp": Grasp}[arguments.task.removeprefix("visual_")]
     worlds = arguments.randomize
-    return kind(
+    return named_arm_task(
+        arguments.task,
         RobotConfig.load(arguments.robot),
-        visual=arguments.task.startswith("visual_"),
-        threads=threads,
-        randomization=Randomization(count=worlds) if worlds else None,
+        threads,
+        Randomization(count=worlds) if worlds else None,
     )
+
+
+def named_arm_task(
+    name: str, robot: RobotConfig, threads: int = 0, randomization: Randomization | None = None
+) -> ArmTask:
+    """The task of this name, on this robot."""
+    kind = {"reach": Reach, "grasp": Grasp}[name.removeprefix("visual_")]
+    visual = name.startswith("visual_")
+    return kind(robot, visual=visual, threads=threads, randomization=randomization)

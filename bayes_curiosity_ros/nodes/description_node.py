@@ -1,0 +1,130 @@
+"""The description node: robot_description, TF and the cylinder, so that RViz shows the cell.
+
+Where robot_state_publisher runs, set `tf: false`; where tf2_msgs is not installed, TF is left
+out and said so.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from visualization_msgs.msg import Marker
+
+from bayes_curiosity_interfaces.msg import ArmState
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.nodes.camera_node import OPTICAL_FRAME
+from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.run import run_node
+from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.frames import WORLD, LinkFrames, Transform, quaternion_of
+from bayes_curiosity_ros.robot.world import build_world
+
+
+@dataclass(frozen=True)
+class DescriptionConfig:
+    """Parameters of the description node.
+
+    Attributes:
+        robot: file in config/, or a path.
+        tf: publish TF; false where robot_state_publisher does.
+        rate_hz: of TF and marker, at most.
+    """
+
+    robot: str = "jaco.yaml"
+    tf: bool = True
+    rate_hz: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate_hz <= 1000:
+            raise ConfigError(f"rate_hz = {self.rate_hz}; must be above 0 and at most 1000")
+
+
+class DescriptionNode(Node):
+    """Follows `joint_states` and `arm/state`, and draws."""
+
+    def __init__(self) -> None:
+        super().__init__("description")
+        self.config = declare(self, DescriptionConfig())
+        self._robot = RobotConfig.load(self.config.robot)
+        world = build_world(self._robot)
+        self._frames = LinkFrames(world)
+        self._description = self.create_publisher(String, "robot_description", LATCHED_QOS)
+        self._description.publish(String(data=world.description.urdf.read_text()))
+        self._markers = self.create_publisher(Marker, "object_marker", 10)
+        self._drawn_s = {"tf": 0.0, "object": 0.0}
+        self.create_subscription(ArmState, "arm/state", self._draw_object, EPISODE_QOS)
+        if self.config.tf:
+            self._start_tf()
+
+    def _start_tf(self) -> None:
+        try:
+            from geometry_msgs.msg import TransformStamped
+            from tf2_msgs.msg import TFMessage
+        except ImportError:
+            self.get_logger().warning(
+                "tf2_msgs is not installed, so there is no TF; `sudo apt install "
+                "ros-jazzy-tf2-msgs`"
+            )
+            return
+        self._kinds: tuple[Any, Any] = (TFMessage, TransformStamped)
+        self._tf = self.create_publisher(TFMessage, "/tf", 100)
+        self._tf_static = self.create_publisher(TFMessage, "/tf_static", LATCHED_QOS)
+        camera = Extrinsics.of(self._robot.world.camera)
+        pose = Transform(WORLD, OPTICAL_FRAME, camera.position, quaternion_of(camera.rotation))
+        self._tf_static.publish(self._tf_message([pose], self.get_clock().now().to_msg()))
+        self.create_subscription(JointState, "joint_states", self._draw_links, EPISODE_QOS)
+
+    def _draw_links(self, message: JointState) -> None:
+        if not self._due("tf"):
+            return
+        joints = dict(zip(message.name, message.position, strict=False))
+        self._tf.publish(self._tf_message(self._frames.transforms(joints), message.header.stamp))
+
+    def _draw_object(self, message: ArmState) -> None:
+        if not message.object_known or not self._due("object"):
+            return
+        cylinder = self._robot.world.object
+        marker = Marker(header=message.header, ns="object", type=Marker.CYLINDER)
+        marker.pose = message.object_pose
+        marker.scale.x = marker.scale.y = 2.0 * cylinder.radius_m
+        marker.scale.z = cylinder.height_m
+        marker.color.r, marker.color.g, marker.color.b = cylinder.color
+        marker.color.a = 1.0
+        self._markers.publish(marker)
+
+    def _due(self, what: str) -> bool:
+        now = time.monotonic()
+        if now - self._drawn_s[what] < 1.0 / self.config.rate_hz:
+            return False
+        self._drawn_s[what] = now
+        return True
+
+    def _tf_message(self, transforms: list[Transform], stamp: Any) -> Any:
+        message_kind, transform_kind = self._kinds
+        message = message_kind()
+        for transform in transforms:
+            stamped = transform_kind()
+            stamped.header.stamp, stamped.header.frame_id = stamp, transform.parent
+            stamped.child_frame_id = transform.child
+            shift, turn = stamped.transform.translation, stamped.transform.rotation
+            shift.x, shift.y, shift.z = transform.translation.tolist()
+            turn.w, turn.x, turn.y, turn.z = transform.quaternion.tolist()
+            message.transforms.append(stamped)
+        return message
+
+
+def main() -> None:
+    """Entry point of `ros2 run bayes_curiosity_ros description`."""
+    sys.exit(run_node(DescriptionNode))
+
+
+if __name__ == "__main__":
+    main()

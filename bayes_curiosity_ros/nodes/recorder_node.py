@@ -1,0 +1,223 @@
+"""The recorder node: every episode of a run into one rosbag2 bag."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import signal
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+
+from bayes_curiosity_interfaces.msg import CuriosityState
+from bayes_curiosity_ros import __version__
+from bayes_curiosity_ros.episodes.background_writer import (
+    BackgroundWriter,
+    Counts,
+    QueueConfig,
+)
+from bayes_curiosity_ros.episodes.writer import BagConfig, BagWriter
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
+from bayes_curiosity_ros.nodes.run import run_node
+from bayes_curiosity_ros.nodes.taps import Tap
+
+FORMAT = "bayes_curiosity_bag/1"
+OURS = "bayes_curiosity_interfaces/msg"
+# Subscribed to from the start, so that not even a first message is missed.
+KNOWN = {
+    "observation": f"{OURS}/Observation",
+    "action": f"{OURS}/Action",
+    "intrinsic_reward": f"{OURS}/IntrinsicReward",
+    "episode": f"{OURS}/EpisodeSummary",
+    "arm/state": f"{OURS}/ArmState",
+    "arm/status": f"{OURS}/ArmStatus",
+    "learner/status": f"{OURS}/LearnerStatus",
+    "object_pose": "geometry_msgs/msg/PoseStamped",
+    "joint_states": "sensor_msgs/msg/JointState",
+    "camera/color/image_raw": "sensor_msgs/msg/Image",
+    "camera/color/camera_info": "sensor_msgs/msg/CameraInfo",
+    "camera/depth/image_raw": "sensor_msgs/msg/Image",
+    "camera/depth/camera_info": "sensor_msgs/msg/CameraInfo",
+}
+KNOWN_LATCHED = {
+    "curiosity/state": f"{OURS}/CuriosityState",
+    "robot_description": "std_msgs/msg/String",
+}
+LEARNT = ("/tf", "/tf_static")
+PACKAGES = ("torch", "numpy", "mujoco", "mcap")
+
+
+@dataclass(frozen=True)
+class RecorderConfig:
+    """Parameters of the recorder node.
+
+    Attributes:
+        folder: where bags go.
+        name: the bag's folder in it; empty for run_ and the time in UTC.
+        topics: more to record, relative or absolute, of any installed type.
+        task: of the run; kept in the bag.
+        seed: of the run; kept in the bag.
+        settings: the run's configuration, for instance as JSON; kept in the bag.
+        period_s: how often the topics are emptied, in [s].
+        bag: layout.
+        queue: between topics and disk.
+    """
+
+    folder: str = "bags"
+    name: str = ""
+    topics: tuple[str, ...] = ("/diagnostics",)
+    task: str = ""
+    seed: int = 0
+    settings: str = ""
+    period_s: float = 0.01
+    bag: BagConfig = field(default_factory=BagConfig)
+    queue: QueueConfig = field(default_factory=QueueConfig)
+
+    def __post_init__(self) -> None:
+        if not 0.001 <= self.period_s <= 0.5:
+            raise ConfigError(f"period_s = {self.period_s}; it must be in 0.001 … 0.5")
+
+    def path(self) -> Path:
+        """Of the bag."""
+        name = self.name or f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}"
+        return Path(self.folder).expanduser() / name
+
+    def about(self) -> dict[str, str]:
+        """What a bag says of its run."""
+        versions = {"bayes_curiosity_ros": __version__, "python": platform.python_version()}
+        for package in PACKAGES:
+            try:
+                versions[package] = importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        return {
+            "format": FORMAT,
+            "task": self.task,
+            "seed": str(self.seed),
+            "settings": self.settings,
+            "versions": json.dumps(versions),
+        }
+
+
+class RecorderNode(Node):
+    """Empties its taps a hundred times a second into a queue; a thread writes the bag."""
+
+    def __init__(self) -> None:
+        super().__init__("recorder")
+        config = declare(self, RecorderConfig())
+        self.bag = BagWriter(config.path(), config.bag, config.about())
+        self._writer = BackgroundWriter(self.bag, config.queue)
+        self._taps = [Tap(self, name, kind) for name, kind in KNOWN.items()]
+        self._taps += [Tap(self, name, kind, latched=True) for name, kind in KNOWN_LATCHED.items()]
+        self._taps += [Tap(self, name) for name in (*LEARNT, *config.topics)]
+        self._curiosity_state = self.resolve_topic_name("curiosity/state")
+        self._model_id = ""
+        self._declared: set[str] = set()
+        self._status = self.create_publisher(DiagnosticStatus, "recorder/status", LATCHED_QOS)
+        self.create_timer(config.period_s, self.drain)
+        self.create_timer(0.2, self._adapt)
+        self.create_timer(1.0, self._report)
+        self.get_logger().info(f"recording to {self.bag.path}")
+
+    def drain(self) -> None:
+        """Move what has come into the queue, in the order it came."""
+        records = [record for tap in self._taps for record in self._taken(tap)]
+        records.sort(key=attrgetter("received_ns"))
+        self._writer.put(records)
+
+    def finish(self) -> Counts:
+        """Take what is left, close the bag, say how it went."""
+        self.drain()
+        self.bag.metadata.custom["model_id"] = self._model_id
+        self.bag.metadata.custom["lost"] = json.dumps(self._lost())
+        self.bag.metadata.custom["missed"] = json.dumps(self._missed())
+        counts = self._writer.close()
+        dropped, lost = sum(counts.dropped.values()), sum(self._lost().values())
+        line = f"{counts.written} messages of {counts.episodes} episodes in {self.bag.path}"
+        print(f"{line}; {dropped} dropped, {lost} lost on the way; {counts.error or 'complete'}")
+        return counts
+
+    def _taken(self, tap: Tap) -> list:
+        records = tap.take()
+        if records and tap.name not in self._declared:
+            self._declared.add(tap.name)
+            self._writer.add_topic(tap.describe())
+        if records and tap.name == self._curiosity_state:
+            self._model_id = deserialize_message(records[-1].data, CuriosityState).model_id
+        return records
+
+    def _adapt(self) -> None:
+        for tap in self._taps:
+            tap.adapt()
+
+    def _lost(self) -> dict[str, int]:
+        return {tap.name: tap.lost for tap in self._taps if tap.lost}
+
+    def _missed(self) -> dict[str, int]:
+        return {tap.name: tap.missed for tap in self._taps if tap.missed}
+
+    def _report(self) -> None:
+        counts, lost = self._writer.counts(), self._lost()
+        dropped = sum(counts.dropped.values())
+        problems = {tap.name: tap.problem for tap in self._taps if tap.problem}
+        values = {
+            "bag": str(self.bag.path),
+            "messages": counts.written,
+            "bytes": counts.written_bytes,
+            "episodes": counts.episodes,
+            "waiting": counts.waiting,
+            "dropped": dropped,
+            "lost": sum(lost.values()),
+        }
+        values |= {f"dropped {topic}": count for topic, count in counts.dropped.items()}
+        values |= {f"lost {topic}": count for topic, count in lost.items()}
+        values |= {f"missed {topic}": count for topic, count in self._missed().items()}
+        values |= {f"not recorded {topic}": reason for topic, reason in problems.items()}
+        level, message = DiagnosticStatus.OK, "recording"
+        if dropped or lost or problems:
+            level = DiagnosticStatus.WARN
+            message = f"{dropped} messages dropped, {sum(lost.values())} lost on the way"
+        if counts.error:
+            level, message = DiagnosticStatus.ERROR, f"recording ended: {counts.error}"
+        if level != DiagnosticStatus.OK:
+            self.get_logger().warning(message, throttle_duration_sec=10.0)
+        self._status.publish(
+            DiagnosticStatus(
+                level=level,
+                name="recorder",
+                message=message,
+                values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+            )
+        )
+
+
+def main() -> None:
+    """Entry point of `ros2 run bayes_curiosity_ros recorder`."""
+    nodes: list[RecorderNode] = []
+
+    def make() -> Node:
+        nodes.append(RecorderNode())
+        return nodes[-1]
+
+    code = 1
+    try:
+        code = run_node(make)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not spoil the bag
+            signal.signal(number, signal.SIG_IGN)
+        for node in nodes:
+            code = code or (1 if node.finish().error else 0)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""The replay node: recorded episodes on the graph again, so that others work without an arm."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import UInt64
+from std_srvs.srv import Trigger
+
+from bayes_curiosity_ros.episodes.errors import BagError
+from bayes_curiosity_ros.episodes.metadata import Topic
+from bayes_curiosity_ros.episodes.player import Cue, Transport, cues, parse_selection
+from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.run import run_node
+from bayes_curiosity_ros.nodes.taps import message_class
+
+DEPTH = 1000
+CLOCK_PERIOD_NS = 5_000_000
+# Messages between two looks whether everybody has got them, at full speed.
+ACKNOWLEDGED = DEPTH // 4
+ACKNOWLEDGE_S = 10.0
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """Parameters of the replay node.
+
+    Attributes:
+        bag: folder or file.
+        episodes: which to play, such as 3 or 3,5-8; empty for all.
+        rate: 1 as recorded, 2 twice as fast, 0 as fast as listeners can take it.
+        exclude: topics to leave out, as recorded or without the leading slash.
+        paused: wait for replay/resume or replay/step.
+        clock: publish recorded time on /clock.
+        wait_s: for listeners before the first message, in [s].
+    """
+
+    bag: str = ""
+    episodes: str = ""
+    rate: float = 1.0
+    exclude: tuple[str, ...] = ("",)
+    paused: bool = False
+    clock: bool = True
+    wait_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.wait_s < 3600:
+            raise ConfigError(f"wait_s = {self.wait_s}; it must be in 0 … 3600")
+
+    def excluded(self) -> set[str]:
+        """Names as bags have them."""
+        return {f"/{name.lstrip('/')}" for name in self.exclude if name}
+
+
+class ReplayPublishers:
+    """Publishers of recorded topics, with the quality of service that was recorded.
+
+    Args:
+        node: that publishes.
+        reader: whose topics are known; those of types not installed here are left out and named.
+        excluded: names of topics to leave out.
+    """
+
+    def __init__(self, node: Node, reader: BagReader, excluded: set[str]) -> None:
+        self._publishers: dict[str, Publisher] = {}
+        self._unacknowledged = 0
+        self.published = 0
+        for topic in reader.topics.values():
+            if topic.name in excluded:
+                continue
+            try:
+                kind = message_class(topic.type_name)
+            except (ImportError, AttributeError, ValueError) as error:
+                node.get_logger().warning(f"{topic.name} is not replayed: {error}")
+                continue
+            self._publishers[topic.name] = node.create_publisher(kind, topic.name, _qos(topic))
+
+    def publish(self, cue: Cue, full_speed: bool) -> None:
+        """The recorded bytes; at full speed, not faster than listeners take them."""
+        publisher = self._publishers.get(cue.record.topic)
+        if publisher is None:
+            return
+        publisher.publish(cue.record.data)
+        self.published += 1
+        self._unacknowledged += 1
+        if full_speed and self._unacknowledged >= ACKNOWLEDGED:
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait until reliable listeners have everything."""
+        for publisher in self._publishers.values():
+            publisher.wait_for_all_acked(Duration(seconds=ACKNOWLEDGE_S))
+        self._unacknowledged = 0
+
+
+class ReplayNode(Node):
+    """Plays a bag in a thread; services and a topic are its buttons."""
+
+    def __init__(self, config: ReplayConfig | None = None) -> None:
+        super().__init__("replay")
+        self.config = config or declare(self, ReplayConfig())
+        if not self.config.bag:
+            raise ConfigError("bag is empty; give a bag's folder: -p bag:=bags/run_…")
+        self.reader = BagReader(self.config.bag)
+        self.known = survey(self.reader)
+        self._selected = parse_selection(self.config.episodes)
+        if not any(self._selected(episode) for episode in self.known):
+            raise BagError(
+                f"{self.config.bag} has no episode {self.config.episodes or 'at all'}; it has "
+                f"{_span(self.known)}"
+            )
+        self._transport = Transport(self.config.rate, self.config.paused)
+        self._topics = ReplayPublishers(self, self.reader, self.config.excluded())
+        self._clock_topic = (
+            self.create_publisher(Clock, "/clock", 10) if self.config.clock else None
+        )
+        self._clock_ns = 0
+        for name, press in (
+            ("pause", self._transport.pause),
+            ("resume", self._transport.resume),
+            ("step", self._transport.step),
+        ):
+            self.create_service(Trigger, f"replay/{name}", _button(press))
+        self.create_subscription(UInt64, "replay/seek", self._seek, 10)
+        self.finished = threading.Event()
+        self.failed = False
+        self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
+
+    def begin(self) -> None:
+        """Start to play."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop to play."""
+        self._transport.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5.0)
+
+    def _play(self) -> None:
+        self.finished.wait(self.config.wait_s)
+        try:
+            self._transport.play(self._tape, self._publish, lambda e: e in self.known)
+            self._topics.settle()
+        except Exception as error:
+            self.failed = True
+            self.get_logger().error(f"replay ended: {error}")
+        else:
+            self.get_logger().info(f"{self._topics.published} messages replayed")
+        for loss in self.reader.losses:
+            self.get_logger().warning(loss)
+        self.finished.set()
+
+    def _tape(self, start: int) -> Any:
+        return cues(self.reader, self._selected, start)
+
+    def _publish(self, cue: Cue) -> None:
+        now = cue.record.received_ns
+        if self._clock_topic is not None and abs(now - self._clock_ns) >= CLOCK_PERIOD_NS:
+            self._clock_ns = now
+            seconds, nanoseconds = divmod(now, 1_000_000_000)
+            self._clock_topic.publish(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
+        self._topics.publish(cue, full_speed=self.config.rate == 0)
+
+    def _seek(self, message: UInt64) -> None:
+        if message.data in self.known:
+            self._transport.seek(message.data)
+        else:
+            self.get_logger().warning(
+                f"no episode {message.data} to seek; the bag has {_span(self.known)}"
+            )
+
+
+def survey(reader: BagReader) -> list[int]:
+    """The episodes of a bag in their order; afterwards the reader knows all topics."""
+    seen: dict[int, None] = {}
+    for cue in cues(reader, lambda episode: True):
+        if cue.episode is not None:
+            seen[cue.episode] = None
+    return list(seen)
+
+
+def _span(episodes: list[int]) -> str:
+    return f"{min(episodes)} … {max(episodes)}" if episodes else "none"
+
+
+def _qos(topic: Topic) -> QoSProfile:
+    offered = topic.qos[0] if topic.qos else None
+    latched = offered is not None and offered.durability == "transient_local"
+    lossy = offered is not None and offered.reliability == "best_effort"
+    return QoSProfile(
+        depth=DEPTH,
+        reliability=ReliabilityPolicy.BEST_EFFORT if lossy else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+def _button(press: Any) -> Any:
+    def call(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        press()
+        response.success = True
+        return response
+
+    return call
+
+
+class _EndingReplayNode(ReplayNode):
+    """Begins at once, and leaves the graph when the bag is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.create_timer(0.1, self._leave_when_finished)
+        self.begin()
+
+    def _leave_when_finished(self) -> None:
+        if self.finished.is_set():
+            self.context.try_shutdown()
+
+
+def main() -> None:
+    """Entry point of `ros2 run bayes_curiosity_ros replay`."""
+    nodes: list[ReplayNode] = []
+
+    def make() -> Node:
+        nodes.append(_EndingReplayNode())
+        return nodes[-1]
+
+    code = run_node(make)
+    for node in nodes:
+        node.end()
+        code = code or int(node.failed)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Play a bag to a live curiosity node, as its learner did, and compare every reward."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+
+from bayes_curiosity_interfaces.msg import (
+    CuriosityState,
+    EpisodeSummary,
+    IntrinsicReward,
+    Observation,
+    Status,
+)
+from bayes_curiosity_interfaces.srv import Reset, Update
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.episodes.episode import CURIOSITY_STATE, OBSERVATION, REWARD, SUMMARY
+from bayes_curiosity_ros.episodes.errors import BagError
+from bayes_curiosity_ros.episodes.player import Cue
+from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.nodes.background import BackgroundNode
+from bayes_curiosity_ros.nodes.conversions import batch_of_observations, observation_of_message
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+
+WINDOW = 200  # observations under way at once
+TIMEOUT_S = 10.0
+
+
+@dataclass
+class Comparison:
+    """Recorded against reproduced.
+
+    Attributes:
+        episodes: played.
+        compared: rewards that were recorded and came again.
+        different: of these, not equal bit for bit.
+        largest_difference: among them.
+        log_determinants_differ: updates after which the posterior was not the recorded one.
+        updates: of the posterior.
+    """
+
+    episodes: int = 0
+    compared: int = 0
+    different: int = 0
+    largest_difference: float = 0.0
+    updates: int = 0
+    log_determinants_differ: int = 0
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def exact(self) -> bool:
+        """Every recorded reward came again, bit for bit, from the same posterior."""
+        return self.compared > 0 and not self.different and not self.log_determinants_differ
+
+
+class Reproduction:
+    """Plays the learner's part: observations by topic, one update per episode.
+
+    Args:
+        background: a node on the graph of the curiosity node.
+        reader: of the bag.
+    """
+
+    def __init__(self, background: BackgroundNode, reader: BagReader) -> None:
+        self._background = background
+        self._reader = reader
+        self._recorded: dict[tuple[int, int], bytes] = {}
+        self._states: dict[int, float] = {}
+        self._updated: dict[int, float] = {}
+        self._answers: dict[tuple[int, int], IntrinsicReward] = {}
+        self._answered = threading.Condition()
+        self._episode: list[Observations] = []
+        self._sent: set[tuple[int, int]] = set()
+        self.result = Comparison()
+        node = background.node
+        self._live: CuriosityState | None = None
+        node.create_subscription(CuriosityState, "curiosity/state", self._take_state, LATCHED_QOS)
+        self._publisher = node.create_publisher(Observation, "observation", _deep(EPISODE_QOS))
+        node.create_subscription(
+            IntrinsicReward, "intrinsic_reward", self._take, _deep(EPISODE_QOS)
+        )
+
+    def run(self, tape: Iterable[Cue]) -> Comparison:
+        """Reset the curiosity node, play all cues, and compare.
+
+        Raises:
+            BagError: the curiosity node does not answer, or refuses.
+        """
+        self._background.call(Reset, "curiosity/reset", Reset.Request(), TIMEOUT_S)
+        self._wait_for_listener()
+        self._await(lambda: self._live is not None, "the curiosity node published no state")
+        for cue in tape:
+            kind = self._reader.topics[cue.record.topic].type_name
+            if kind == OBSERVATION:
+                self._observe(deserialize_message(cue.record.data, Observation))
+            elif kind == REWARD:
+                recorded = deserialize_message(cue.record.data, IntrinsicReward)
+                if recorded.status.code == Status.OK:
+                    self._recorded[recorded.episode, recorded.step] = _bits(recorded)
+            elif kind == CURIOSITY_STATE:
+                state = deserialize_message(cue.record.data, CuriosityState)
+                self._states[state.observations] = state.log_determinant
+                self._require_the_same(state)
+            elif kind == SUMMARY:
+                self._finish(deserialize_message(cue.record.data, EpisodeSummary))
+        self._compare()
+        return self.result
+
+    def _observe(self, message: Observation) -> None:
+        self._await(lambda: len(self._sent) - len(self._answers) < WINDOW)
+        key = message.episode, message.step
+        if key in self._sent:
+            return
+        self._sent.add(key)
+        self._publisher.publish(message)
+        self._episode.append(observation_of_message(message))
+
+    def _finish(self, summary: EpisodeSummary) -> None:
+        """All rewards first, then the update: within an episode the posterior stands still."""
+        self._await(lambda: len(self._answers) >= len(self._sent))
+        self.result.episodes += 1
+        observations, self._episode = self._episode, []
+        if summary.outcome == EpisodeSummary.ABORTED or not observations:
+            return
+        batch = batch_of_observations(Observations.concatenate(observations))
+        request = Update.Request(episode=summary.episode, observations=batch)
+        answer = self._background.call(Update, "curiosity/update", request, TIMEOUT_S)
+        if answer.status.code != Status.OK:
+            raise BagError(f"the curiosity node refused an update: {answer.status.message}")
+        self.result.updates += 1
+        self._updated[answer.observations_seen] = answer.log_determinant
+
+    def _compare(self) -> None:
+        """At the end: a recorded reward may stand a little behind its episode's summary."""
+        self._await(lambda: len(self._answers) >= len(self._sent))
+        for key, recorded in self._recorded.items():
+            answer = self._answers.get(key)
+            if answer is None:
+                continue
+            self.result.compared += 1
+            if _bits(answer) != recorded:
+                self.result.different += 1
+                difference = np.abs(np.frombuffer(recorded) - np.frombuffer(_bits(answer))).max()
+                self.result.largest_difference = max(
+                    self.result.largest_difference, float(difference)
+                )
+        for seen, log_determinant in self._updated.items():
+            self.result.log_determinants_differ += (
+                seen in self._states and self._states[seen] != log_determinant
+            )
+
+    def _require_the_same(self, state: CuriosityState) -> None:
+        """Before the first observation: another model has other rewards, and no fault in that."""
+        if self._sent or self._live is None:
+            return
+        for name in ("model_id", "form", "weight"):
+            recorded, live = getattr(state, name), getattr(self._live, name)
+            if recorded != live:
+                raise BagError(
+                    f"the bag was recorded with {name} = {recorded}, the curiosity node has "
+                    f"{live}; start it with the recorded model and parameters"
+                )
+        if state.observations and not self.result.remarks:
+            self.result.remarks.append(
+                f"the recording began with {state.observations} observations in the posterior, "
+                "this one at the prior: rewards can differ"
+            )
+
+    def _take(self, message: IntrinsicReward) -> None:
+        with self._answered:
+            if (message.episode, message.step) in self._sent:
+                self._answers[message.episode, message.step] = message
+                self._answered.notify_all()
+
+    def _take_state(self, message: CuriosityState) -> None:
+        with self._answered:
+            self._live = message
+            self._answered.notify_all()
+
+    def _await(self, done: Callable[[], bool], what: str = "") -> None:
+        with self._answered:
+            if not self._answered.wait_for(done, TIMEOUT_S):
+                if what:
+                    raise BagError(f"{what} within {TIMEOUT_S} s")
+                missing = sorted(self._sent - set(self._answers))
+                raise BagError(
+                    f"{len(missing)} observations had no intrinsic reward within {TIMEOUT_S} s, "
+                    f"the first of episode {missing[0][0]}, step {missing[0][1]}"
+                )
+
+    def _wait_for_listener(self) -> None:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not self._publisher.get_subscription_count():
+            if time.monotonic() > deadline:
+                raise BagError("nobody listens to `observation`; is the curiosity node running?")
+            time.sleep(0.02)
+        time.sleep(0.3)  # the other side learns of a match a little later
+
+
+def _bits(reward: IntrinsicReward) -> bytes:
+    return np.array([reward.variance, reward.curiosity, reward.reward]).tobytes()
+
+
+def _deep(qos: QoSProfile) -> QoSProfile:
+    return QoSProfile(depth=10 * WINDOW, reliability=qos.reliability)

@@ -1,0 +1,170 @@
+"""Raw subscriptions that are emptied by hand, many messages at a time.
+
+An executor spends more on waking up for a message than a recorder on keeping it. A tap stays out
+of the executor; whoever owns it takes all that has come, as serialised bytes, in a plain loop.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from bayes_curiosity_ros.episodes.definitions import Definition, find_definition
+from bayes_curiosity_ros.episodes.errors import BagError
+from bayes_curiosity_ros.episodes.metadata import Qos, Topic
+from bayes_curiosity_ros.episodes.storage import Record
+
+DEPTH = 2000  # messages that may come between two visits
+
+
+class _NeverExecuted(CallbackGroup):
+    """Keeps its subscriptions out of the executor's wait set."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
+
+
+class Tap:
+    """One topic; adapts to what its publishers offer.
+
+    Args:
+        node: whose namespace the topic is relative to.
+        name: relative or absolute.
+        type_name: where known; else it is learnt from the first publisher.
+        latched: whether late joiners are served.
+
+    Attributes:
+        lost: messages that the middleware lost on the way.
+        missed: messages that were published before we were heard of.
+        problem: why it cannot be recorded; empty where it can.
+    """
+
+    def __init__(self, node: Node, name: str, type_name: str = "", latched: bool = False) -> None:
+        self.name = node.resolve_topic_name(name)
+        self.type_name = type_name
+        self.lost = 0
+        self.missed = 0
+        self.problem = ""
+        self._node = node
+        self._group = _NeverExecuted()
+        self._qos = (ReliabilityPolicy.RELIABLE, _durability(latched))
+        self._latched = latched
+        self._subscription: Any = None
+        self._sequence: int | None = None
+        self._publishers = 1
+        if type_name:
+            self._subscribe()
+
+    def adapt(self) -> None:
+        """Look at the publishers, and subscribe in a way that hears them all."""
+        infos = self._infos()
+        if not infos or self.problem:
+            return
+        self._publishers = len(infos)
+        wanted = _compatible(infos)
+        if self._subscription is None or wanted != self._qos:
+            self._qos, self.type_name = wanted, infos[0].topic_type
+            self._subscribe()
+
+    def take(self) -> list[Record]:
+        """All that has come since the last visit."""
+        if self._subscription is None:
+            return []
+        records, handle, kind = [], self._subscription.handle, self._subscription.msg_type
+        with handle:
+            for _ in range(DEPTH):
+                taken = handle.take_message(kind, True)
+                if taken is None:
+                    break
+                data, info = taken
+                received = info["received_timestamp"] or time.time_ns()
+                records.append(Record(self.name, received, info["source_timestamp"], data))
+                self._follow(info["publication_sequence_number"])
+        return records
+
+    def describe(self) -> Topic:
+        """As the bag wants it; to be asked when the first message has come."""
+        infos = self._infos()
+        try:
+            definition = find_definition(self.type_name)
+        except BagError as error:
+            self._node.get_logger().warning(f"{self.name}: {error}; recorded without it")
+            definition = Definition(self.type_name, "")
+        if infos:
+            digest = str(infos[0].topic_type_hash)
+            definition = Definition(self.type_name, definition.text, digest)
+        return Topic(self.name, definition, tuple(_offered(info.qos_profile) for info in infos))
+
+    def _infos(self) -> list[TopicEndpointInfo]:
+        if not self._node.context.ok():  # the last messages are taken when the graph is gone
+            return []
+        return self._node.get_publishers_info_by_topic(self.name)
+
+    def _subscribe(self) -> None:
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+        try:
+            kind = message_class(self.type_name)
+        except (ImportError, AttributeError, ValueError) as error:
+            self.problem = f"type {self.type_name} is not installed here ({error})"
+            self._node.get_logger().error(f"{self.name} is not recorded: {self.problem}")
+            return
+        reliability, durability = self._qos
+        qos = QoSProfile(depth=DEPTH, reliability=reliability, durability=durability)
+        self._subscription = self._node.create_subscription(
+            kind, self.name, lambda _: None, qos, callback_group=self._group, raw=True
+        )
+
+    def _follow(self, sequence: int | None) -> None:
+        """Notice what the middleware lost before us; only a lone publisher counts up by one."""
+        if sequence is None or self._publishers != 1:
+            self._sequence = None
+            return
+        if self._sequence is None and not self._latched:
+            self.missed = sequence - 1
+        elif self._sequence is not None and sequence > self._sequence + 1:
+            self.lost += sequence - self._sequence - 1
+        self._sequence = sequence
+
+
+def message_class(type_name: str) -> Any:
+    package, _, name = type_name.split("/")
+    return getattr(importlib.import_module(f"{package}.msg"), name)
+
+
+def _durability(latched: bool) -> DurabilityPolicy:
+    return DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+
+
+def _compatible(infos: list[TopicEndpointInfo]) -> tuple[ReliabilityPolicy, DurabilityPolicy]:
+    """The most that every publisher offers."""
+    profiles = [info.qos_profile for info in infos]
+    reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
+    latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
+    return (
+        ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        _durability(latched),
+    )
+
+
+def _offered(profile: QoSProfile) -> Qos:
+    return Qos(
+        history=profile.history.name.lower(),
+        depth=profile.depth,
+        reliability=profile.reliability.name.lower(),
+        durability=profile.durability.name.lower(),
+        liveliness=profile.liveliness.name.lower(),
+    )

@@ -1,0 +1,128 @@
+"""An Intel RealSense, through pyrealsense2, depth aligned to colour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.robot.cameras.camera import (
+    CameraError,
+    Extrinsics,
+    Frame,
+    Intrinsics,
+)
+from bayes_curiosity_ros.robot.cameras.images import Resizer
+from bayes_curiosity_ros.robot.config import RobotConfig
+
+INSTALL = "pyrealsense2 is not installed: `pip install pyrealsense2`"
+
+
+@dataclass(frozen=True)
+class RealsenseConfig:
+    """Which camera, and its streams.
+
+    Attributes:
+        serial: of the camera; empty for the only one there is.
+        width: of both streams, in pixels.
+        height: likewise.
+        rate_hz: likewise.
+    """
+
+    serial: str = ""
+    width: int = 640
+    height: int = 480
+    rate_hz: int = 30
+
+    def __post_init__(self) -> None:
+        for name in ("width", "height", "rate_hz"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"realsense.{name} = {getattr(self, name)}; must be ≥ 1")
+
+
+class RealsenseCamera:
+    """Frames of a RealSense in the size that learning uses."""
+
+    def __init__(self, robot: RobotConfig, config: RealsenseConfig) -> None:
+        try:
+            import pyrealsense2
+        except ImportError as error:
+            raise CameraError(f"{INSTALL} ({error})") from error
+        self._rs = pyrealsense2
+        self.config = config
+        self._camera = robot.world.camera
+        self._pipeline: Any = None
+        self._align: Any = None
+        self._resizer: Resizer | None = None
+        self._metres_per_unit = 0.001
+
+    @property
+    def intrinsics(self) -> Intrinsics:
+        return Intrinsics.of(self._camera)
+
+    @property
+    def extrinsics(self) -> Extrinsics:
+        return Extrinsics.of(self._camera)
+
+    def connect(self, timeout_s: float) -> None:
+        rs, config = self._rs, self.config
+        streams = rs.config()
+        if config.serial:
+            streams.enable_device(config.serial)
+        size = (config.width, config.height)
+        streams.enable_stream(rs.stream.color, *size, rs.format.rgb8, config.rate_hz)
+        streams.enable_stream(rs.stream.depth, *size, rs.format.z16, config.rate_hz)
+        self._pipeline = rs.pipeline()
+        try:
+            profile = self._pipeline.start(streams)
+        except RuntimeError as error:
+            self._pipeline = None
+            raise CameraError(
+                f"the RealSense did not start ({error}); is it plugged into a USB 3 port, and "
+                f"does it have {config.width} × {config.height} at {config.rate_hz} Hz?"
+            ) from error
+        self._align = rs.align(rs.stream.color)
+        self._metres_per_unit = profile.get_device().first_depth_sensor().get_depth_scale()
+        video = profile.get_stream(rs.stream.color).as_video_stream_profile()
+        lens = video.get_intrinsics()
+        self._resizer = Resizer(
+            Intrinsics(lens.width, lens.height, lens.fx, lens.fy, lens.ppx + 0.5, lens.ppy + 0.5),
+            self._camera,
+        )
+
+    def disconnect(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.stop()
+            self._pipeline = None
+
+    def read(self, timeout_s: float) -> Frame:
+        if self._pipeline is None or self._resizer is None:
+            raise CameraError("the RealSense is not connected; call connect() first")
+        try:
+            frames = self._pipeline.wait_for_frames(round(1000 * timeout_s))
+        except RuntimeError as error:
+            raise CameraError(f"no frame within {timeout_s} s: {error}") from error
+        aligned = self._align.process(frames)
+        color, depth = aligned.get_color_frame(), aligned.get_depth_frame()
+        if not color or not depth:
+            raise CameraError("a frame without colour or depth")
+        return self._resizer(
+            np.asanyarray(color.get_data()),
+            np.asanyarray(depth.get_data()).astype(np.float32) * self._metres_per_unit,
+            frames.get_timestamp() / 1000.0,
+        )
+
+    def __enter__(self) -> RealsenseCamera:
+        self.connect(timeout_s=10.0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.disconnect()

@@ -1,0 +1,195 @@
+"""Any camera driver's topics: colour, depth registered to it, and camera_info."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import CameraInfo, Image
+
+from bayes_curiosity_ros.errors import ConfigError, ImageError
+from bayes_curiosity_ros.robot.cameras.camera import (
+    CameraError,
+    Extrinsics,
+    Frame,
+    Intrinsics,
+)
+from bayes_curiosity_ros.robot.cameras.images import Resizer
+from bayes_curiosity_ros.robot.config import RobotConfig
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+KEPT = 10
+MILLIMETRES = 1e-3
+
+
+@dataclass(frozen=True)
+class TopicsConfig:
+    """Names of a driver's topics.
+
+    Attributes:
+        color_topic: rgb8 or bgr8.
+        depth_topic: 16UC1 in millimetres or 32FC1 in metres, registered to the colour image.
+        info_topic: CameraInfo of the colour image.
+        slop_s: colour and depth whose stamps differ by more do not belong together.
+    """
+
+    color_topic: str = "driver/color/image_raw"
+    depth_topic: str = "driver/aligned_depth_to_color/image_raw"
+    info_topic: str = "driver/color/camera_info"
+    slop_s: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.slop_s <= 1.0:
+            raise ConfigError(f"topics.slop_s = {self.slop_s}; must be between 0 and 1")
+
+
+class TopicsCamera:
+    """Pairs what a driver publishes; `node`'s callbacks are served by another thread."""
+
+    def __init__(self, robot: RobotConfig, config: TopicsConfig, node: Node) -> None:
+        self.config = config
+        self._camera = robot.world.camera
+        self._node = node
+        self._news = threading.Condition()
+        self._images: dict[str, OrderedDict[float, Image]] = {
+            "color": OrderedDict(),
+            "depth": OrderedDict(),
+        }
+        self._info: CameraInfo | None = None
+        self._resizer: Resizer | None = None
+        self._subscriptions: list[Any] = []
+
+    @property
+    def intrinsics(self) -> Intrinsics:
+        return Intrinsics.of(self._camera)
+
+    @property
+    def extrinsics(self) -> Extrinsics:
+        return Extrinsics.of(self._camera)
+
+    def connect(self, timeout_s: float) -> None:
+        group = ReentrantCallbackGroup()
+        for kind, topic, callback in (
+            (Image, self.config.color_topic, lambda m: self._take("color", m)),
+            (Image, self.config.depth_topic, lambda m: self._take("depth", m)),
+            (CameraInfo, self.config.info_topic, self._take_info),
+        ):
+            self._subscriptions.append(
+                self._node.create_subscription(
+                    kind, topic, callback, qos_profile_sensor_data, callback_group=group
+                )
+            )
+
+    def disconnect(self) -> None:
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+        self._resizer = None
+
+    def read(self, timeout_s: float) -> Frame:
+        if not self._subscriptions:
+            raise CameraError("the camera is not connected; call connect() first")
+        deadline = time.monotonic() + timeout_s
+        with self._news:
+            while (pair := self._pair()) is None:
+                if not self._news.wait(max(deadline - time.monotonic(), 0.0)):
+                    raise CameraError(f"no frame within {timeout_s} s: {self._missing()}")
+            color, depth = pair
+            for images in self._images.values():
+                images.clear()
+        if self._resizer is None:
+            assert self._info is not None
+            self._resizer = Resizer(intrinsics_of(self._info), self._camera)
+        stamp = color.header.stamp
+        return self._resizer(rgb_of(color), metres_of(depth), stamp.sec + stamp.nanosec * 1e-9)
+
+    def __enter__(self) -> TopicsCamera:
+        self.connect(timeout_s=10.0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.disconnect()
+
+    def _pair(self) -> tuple[Image, Image] | None:
+        """The newest colour image and the depth image closest to it in time."""
+        if self._info is None:
+            return None
+        for stamp in reversed(self._images["color"]):
+            depths = self._images["depth"]
+            nearest = min(depths, key=lambda other: abs(other - stamp), default=None)
+            if nearest is not None and abs(nearest - stamp) <= self.config.slop_s:
+                return self._images["color"][stamp], depths[nearest]
+        return None
+
+    def _missing(self) -> str:
+        config = self.config
+        if self._info is None:
+            return f"nothing on {config.info_topic}"
+        for kind, topic in (("color", config.color_topic), ("depth", config.depth_topic)):
+            if not self._images[kind]:
+                return f"nothing on {topic}"
+        return f"colour and depth are never within {config.slop_s} s (topics.slop_s)"
+
+    def _take(self, kind: str, message: Image) -> None:
+        stamp = message.header.stamp
+        with self._news:
+            images = self._images[kind]
+            images[stamp.sec + stamp.nanosec * 1e-9] = message
+            while len(images) > KEPT:
+                images.popitem(last=False)
+            self._news.notify_all()
+
+    def _take_info(self, message: CameraInfo) -> None:
+        with self._news:
+            self._info = message
+            self._news.notify_all()
+
+
+def intrinsics_of(info: CameraInfo) -> Intrinsics:
+    """ROS counts pixel centres from 0, we from 0.5."""
+    return Intrinsics(
+        info.width, info.height, info.k[0], info.k[4], info.k[2] + 0.5, info.k[5] + 0.5
+    )
+
+
+def rgb_of(image: Image) -> np.ndarray:
+    """(H, W, 3) uint8 RGB."""
+    if image.encoding not in ("rgb8", "bgr8"):
+        raise ImageError(f"colour has encoding {image.encoding!r}; expected rgb8 or bgr8")
+    pixels = _rows(image, np.dtype(np.uint8), 3).reshape(image.height, image.width, 3)
+    return pixels if image.encoding == "rgb8" else np.ascontiguousarray(pixels[..., ::-1])
+
+
+def metres_of(image: Image) -> np.ndarray:
+    """(H, W) float32 in [m]; cv_bridge's pure-Python build cannot do 16UC1, so we do."""
+    order = ">" if image.is_bigendian else "<"
+    if image.encoding in ("16UC1", "mono16"):
+        return _rows(image, np.dtype(f"{order}u2"), 1).astype(np.float32) * MILLIMETRES
+    if image.encoding == "32FC1":
+        return _rows(image, np.dtype(f"{order}f4"), 1)
+    raise ImageError(f"depth has encoding {image.encoding!r}; expected 16UC1 or 32FC1")
+
+
+def _rows(image: Image, dtype: np.dtype, channels: int) -> np.ndarray:
+    used = image.width * channels * dtype.itemsize
+    if image.step < used or len(image.data) != image.height * image.step:
+        raise ImageError(
+            f"image of {image.height} × {image.width} {image.encoding} pixels has step "
+            f"{image.step} and {len(image.data)} bytes"
+        )
+    rows = np.frombuffer(image.data, dtype=np.uint8).reshape(image.height, image.step)
+    return np.ascontiguousarray(rows[:, :used]).view(dtype)

@@ -1,0 +1,36 @@
+"""A bag on the graph again: `ros2 launch bayes_curiosity_ros replay.launch.py bag:=bags/run_…`."""
+
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from launch import LaunchDescription
+
+ARGUMENTS = {
+    "bag": ("", str, "a bag's folder, or one of its files"),
+    "episodes": ("", str, "such as 3 or 3,5-8; empty for all"),
+    "rate": ("1.0", float, "1 as recorded, 2 twice as fast, 0 at full speed"),
+    "paused": ("false", bool, "wait for replay/resume or replay/step"),
+    "clock": ("true", bool, "publish recorded time on /clock"),
+}
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Arguments and the node."""
+    declared = [
+        DeclareLaunchArgument(name, default_value=default, description=description)
+        for name, (default, _, description) in ARGUMENTS.items()
+    ]
+    parameters = {
+        name: ParameterValue(LaunchConfiguration(name), value_type=kind)
+        for name, (_, kind, _) in ARGUMENTS.items()
+    }
+    node = Node(
+        package="bayes_curiosity_ros",
+        executable="replay",
+        name="replay",
+        parameters=[parameters],
+        output="screen",
+    )
+    return LaunchDescription([*declared, node])

@@ -1,0 +1,89 @@
+"""The part of arm, camera and learner in a graph whose curiosity node is real."""
+
+import array
+import queue
+import time
+
+import numpy as np
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import Image, JointState
+
+from bayes_curiosity_interfaces.msg import (
+    Action,
+    ArmState,
+    EpisodeSummary,
+    IntrinsicReward,
+    Observation,
+    Status,
+)
+from bayes_curiosity_interfaces.srv import Update
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.nodes.conversions import batch_of_observations
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+
+BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class Graph:
+    """Publishes what a run publishes."""
+
+    def __init__(self, background, listeners):
+        node = background.node
+        self.background = background
+        self.publishers = {
+            "observation": node.create_publisher(Observation, "observation", EPISODE_QOS),
+            "action": node.create_publisher(Action, "action", EPISODE_QOS),
+            "arm/state": node.create_publisher(ArmState, "arm/state", EPISODE_QOS),
+            "episode": node.create_publisher(EpisodeSummary, "episode", EPISODE_QOS),
+            "joint_states": node.create_publisher(JointState, "joint_states", EPISODE_QOS),
+            # As a real camera: a reliable subscription would hear nothing of it.
+            "camera/color/image_raw": node.create_publisher(
+                Image, "camera/color/image_raw", BEST_EFFORT
+            ),
+        }
+        self.rewards = queue.Queue()
+        node.create_subscription(
+            IntrinsicReward, "intrinsic_reward", self.rewards.put, EPISODE_QOS
+        )
+        self.sent = dict.fromkeys(self.publishers, 0)
+        self._wait_for(listeners)
+
+    def _wait_for(self, listeners):
+        deadline = time.monotonic() + 20.0
+        while time.monotonic() < deadline:
+            counts = {name: p.get_subscription_count() for name, p in self.publishers.items()}
+            if all(counts[name] >= wanted for name, wanted in listeners.items()):
+                time.sleep(0.5)  # the other side learns of a match a little later
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"not enough listeners within 20 s: {counts}")
+
+    def publish(self, name, message):
+        self.publishers[name].publish(message)
+        self.sent[name] += 1
+
+    def step(self, episode, step, vector):
+        joints = array.array("d", vector[:6])
+        self.publish("joint_states", JointState(position=joints))
+        state = ArmState(episode=episode, step=step, positions=joints, executed_deltas=joints)
+        self.publish("arm/state", state)
+        self.publish(
+            "observation", Observation(episode=episode, step=step, vector=array.array("d", vector))
+        )
+
+    def episode(self, episode, vectors, outcome=EpisodeSummary.TIME_LIMIT):
+        """A whole episode, curiosity's update included; the rewards it got."""
+        for step, vector in enumerate(vectors):
+            self.step(episode, step, vector)
+            if step + 1 < len(vectors):
+                deltas = array.array("d", vector[:6])
+                self.publish("action", Action(episode=episode, step=step, joint_deltas=deltas))
+        rewards = [self.rewards.get(timeout=10).reward for _ in vectors]
+        if outcome != EpisodeSummary.ABORTED:
+            batch = batch_of_observations(Observations(np.asarray(vectors)))
+            request = Update.Request(episode=episode, observations=batch)
+            answer = self.background.call(Update, "curiosity/update", request)
+            assert answer.status.code == Status.OK
+        summary = EpisodeSummary(episode=episode, steps=len(vectors) - 1, outcome=outcome)
+        self.publish("episode", summary)
+        return rewards

@@ -1,0 +1,332 @@
+"""Recorder and replay as processes of their own, in a graph with the real curiosity node."""
+
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Image, JointState
+from std_msgs.msg import UInt64
+from std_srvs.srv import Trigger
+
+from bayes_curiosity_interfaces.msg import EpisodeSummary, Observation
+from bayes_curiosity_ros import bringup
+from bayes_curiosity_ros.episodes.episode import read_episodes
+from bayes_curiosity_ros.episodes.peek import episode_and_step
+from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.up import command_of
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "episodes")]
+from graph import Graph  # noqa: E402
+
+CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
+RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
+
+
+def parameters(**values):
+    words = ["--ros-args"]
+    for name, value in values.items():
+        words += ["-p", f"{name.replace('__', '.')}:={value}"]
+    return words
+
+
+def ended(process, number=signal.SIGINT):
+    process.send_signal(number)
+    output = process.communicate(timeout=20)[0]
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    return output
+
+
+def wait_until_recorded(background, messages=1):
+    """Until the recorder has heard what others latched: we cannot see who has met."""
+    heard = []
+    background.node.create_subscription(
+        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
+    )
+
+    def some():
+        counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
+        return max(counts, default=0) >= messages
+
+    assert until(some, 20.0)
+
+
+def vectors(count, seed):
+    return np.random.default_rng(seed).normal(size=(count, 9))
+
+
+def test_a_run_is_recorded_whole(start, background, tmp_path):
+    start(CURIOSITY)
+    recorder = start(
+        RECORDER, *parameters(folder=tmp_path, name="run", task="reach", seed=7, settings="'{}'")
+    )
+    graph = Graph(background, {"observation": 2, "action": 1, "camera/color/image_raw": 1})
+    wait_until_recorded(background)
+    for _ in range(5):
+        graph.publish("camera/color/image_raw", Image(height=1, width=1, step=3, data=[1, 2, 3]))
+        time.sleep(0.02)
+    wanted = [vectors(30, seed) for seed in range(3)]
+    outcomes = (EpisodeSummary.TIME_LIMIT, EpisodeSummary.ABORTED, EpisodeSummary.SUCCESS)
+    rewards = [
+        graph.episode(i, rows, outcome)
+        for i, (rows, outcome) in enumerate(zip(wanted, outcomes, strict=True))
+    ]
+    time.sleep(0.3)
+    output = ended(recorder)
+    assert "0 dropped, 0 lost on the way; complete" in output
+
+    reader = BagReader(tmp_path / "run")
+    episodes = list(read_episodes(reader))
+    assert reader.losses == []
+    assert [episode.outcome for episode in episodes] == ["time_limit", "aborted", "success"]
+    for episode, rows, paid in zip(episodes, wanted, rewards, strict=True):
+        assert episode.faults == ()
+        np.testing.assert_array_equal(episode.vectors, rows)
+        np.testing.assert_array_equal(episode.reward, paid)
+    counts = {name: count for name, (_, count) in reader.metadata.topics.items()}
+    for name, sent in graph.sent.items():
+        assert counts[f"/{name}"] == sent, name
+    assert counts["/curiosity/state"] >= 2
+    about = reader.about
+    assert (about["task"], about["seed"], about["dropped"]) == ("reach", "7", "0")
+    assert len(about["model_id"]) == 12
+    assert about["episodes"].startswith("[[0, ")
+    qos = {name: topic.qos[0] for name, (topic, _) in reader.metadata.topics.items()}
+    assert qos["/curiosity/state"].durability == "transient_local"
+    assert qos["/camera/color/image_raw"].reliability == "best_effort"
+    assert reader.topics["/observation"].definition.type_hash.startswith("RIHS01_")
+
+
+def test_a_killed_recorder_leaves_all_but_the_last_second(start, background, tmp_path):
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
+    graph = Graph(background, {"observation": 1, "arm/state": 1, "joint_states": 1})
+    sent, began = [], time.monotonic()
+    while time.monotonic() - began < 3.0:
+        graph.step(1, len(sent), np.zeros(9))
+        sent.append(time.monotonic())
+        time.sleep(0.005)
+    killed = time.monotonic()
+    recorder.kill()
+    recorder.communicate(timeout=10)
+
+    reader = BagReader(tmp_path / "run")
+    steps = {
+        episode_and_step(record.data)[1]
+        for record in reader.records()
+        if record.topic == "/observation"
+    }
+    assert {step for step, at in enumerate(sent) if at < killed - 1.0} <= steps
+    assert any("no metadata.yaml" in loss for loss in reader.losses)
+    (episode,) = read_episodes(reader)
+    assert "its end was not recorded" in episode.faults
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_cleanly(start, background, tmp_path, sent):
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
+    Graph(background, {"observation": 1})
+    recorder.send_signal(sent)
+    ended(recorder, sent)
+    assert (tmp_path / "run" / "metadata.yaml").is_file()
+
+
+def test_drops_are_reported_and_counted(start, background, tmp_path):
+    """A queue of almost nothing: what does not fit is counted, nothing else suffers."""
+    recorder = start(
+        RECORDER, *parameters(folder=tmp_path, name="run", queue__max_queue_mb=0.0005)
+    )
+    heard = []
+    background.node.create_subscription(
+        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
+    )
+    graph = Graph(background, {"observation": 1, "arm/state": 1})
+    for step in range(200):
+        graph.step(1, step, np.zeros(9))
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not (heard and heard[-1].level != b"\x00"):
+        time.sleep(0.1)
+    assert heard[-1].level == DiagnosticStatus.WARN
+    values = {entry.key: entry.value for entry in heard[-1].values}
+    assert int(values["dropped /observation"]) > 0
+    ended(recorder)
+    reader = BagReader(tmp_path / "run")
+    kept = sum(1 for record in reader.records() if record.topic == "/observation")
+    assert kept + int(reader.about["dropped /observation"]) == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bag__storage": "rosbag1"}, "unknown storage 'rosbag1'"),
+        ({"period_s": 9.0}, "period_s = 9.0"),
+        ({"name": "."}, "never overwritten"),
+    ],
+)
+def test_bad_parameters_end_it_with_one_line(start, tmp_path, options, words):
+    process = start(RECORDER, *parameters(folder=tmp_path, **options))
+    output = process.communicate(timeout=20)[0]
+    assert process.returncode == 2
+    assert words in output
+    assert "Traceback" not in output
+
+
+REPLAY = "bayes_curiosity_ros.nodes.replay_node"
+CLI = "bayes_curiosity_ros.cli"
+
+
+@pytest.fixture
+def recorded(start, background, tmp_path):
+    """A bag of a run with the real curiosity node, which has left the graph again."""
+    curiosity = start(CURIOSITY)
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", task="reach"))
+    graph = Graph(background, {"observation": 2, "action": 1, "episode": 1})
+    wait_until_recorded(background)
+    outcomes = (EpisodeSummary.TIME_LIMIT, EpisodeSummary.ABORTED, EpisodeSummary.SUCCESS)
+    for i, outcome in enumerate(outcomes):
+        graph.episode(i + 1, vectors(40, seed=i), outcome)
+    time.sleep(0.3)
+    ended(recorder)
+    ended(curiosity)
+    return tmp_path / "run"
+
+
+def test_the_curiosity_node_reproduces_every_reward(start, recorded):
+    start(CURIOSITY)
+    check = start(CLI, "replay", str(recorded), "--check")
+    output = check.communicate(timeout=60)[0]
+    assert "3 episodes, 2 updates: 120 of 120 intrinsic rewards reproduced bit for bit" in output
+    assert check.returncode == 0
+    other = start(CLI, "replay", str(recorded), "--check", "--episodes", "3")
+    output = other.communicate(timeout=60)[0]
+    assert "0 of 40 intrinsic rewards" in output, "episode 3 alone meets another posterior"
+    assert other.returncode == 1
+
+
+def test_another_model_is_not_compared(start, recorded):
+    start(CURIOSITY, *parameters(encoder_seed=1))
+    check = start(CLI, "replay", str(recorded), "--check")
+    output = check.communicate(timeout=60)[0]
+    assert "the bag was recorded with model_id = " in output
+    assert check.returncode == 2
+
+
+def test_a_bag_is_on_the_graph_again(start, background, recorded):
+    heard, clock = [], []
+    node = background.node
+    node.create_subscription(Observation, "observation", heard.append, EPISODE_QOS)
+    node.create_subscription(Clock, "/clock", clock.append, EPISODE_QOS)
+    words = parameters(bag=str(recorded), rate=0.0, exclude="[action]", paused=True, wait_s=0.0)
+    replay = start(REPLAY, *words)
+    background.call(Trigger, "replay/step", Trigger.Request(), timeout_s=20)
+    assert until(lambda: len(heard) == 1)
+    seek = node.create_publisher(UInt64, "replay/seek", 10)
+    assert until(lambda: seek.get_subscription_count() == 1)
+    time.sleep(0.3)
+    seek.publish(UInt64(data=3))
+    time.sleep(0.3)
+    background.call(Trigger, "replay/resume", Trigger.Request())
+    output = replay.communicate(timeout=30)[0]
+    assert replay.returncode == 0, output
+    assert until(lambda: len(heard) == 41)
+    assert [(m.episode, m.step) for m in heard[1:]] == [(3, step) for step in range(40)]
+    np.testing.assert_array_equal([m.vector for m in heard[1:]], vectors(40, seed=2))
+    assert clock
+
+
+def until(condition, timeout_s=10.0):
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "bag is empty"),
+        ({"bag": "/no/such/bag"}, "does not exist"),
+        ({"bag": "BAG", "episodes": "'7-9'"}, "has no episode 7-9; it has 0 … 2"),
+        ({"bag": "BAG", "rate": -1.0}, "rate = -1.0"),
+    ],
+)
+def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
+    from pretended import write_bag
+
+    write_bag(tmp_path / "bag")
+    options = {k: str(tmp_path / "bag") if v == "BAG" else v for k, v in options.items()}
+    process = start(REPLAY, *parameters(**options))
+    output = process.communicate(timeout=30)[0]
+    assert words in output
+    assert process.returncode == 2
+    assert "Traceback" not in output
+
+
+def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, background, tmp_path):
+    """The whole stack: every reward bit for bit, every joint to 1e-9 rad."""
+    options = {"task": "reach", "timesteps": "120", "output": str(tmp_path), "record": "true"}
+    specs = {spec.name: spec for spec in bringup.nodes(options)}
+    running = {}
+    for name in ("recorder", "arm", "curiosity", "learner"):
+        if name == "learner":
+            wait_until_recorded(background, 2)
+        running[name] = start(specs[name].module, *command_of(specs[name], "")[3:])
+    output = running["learner"].communicate(timeout=120)[0]
+    assert running["learner"].returncode == 0, output
+    time.sleep(0.5)
+    assert "0 dropped, 0 lost on the way; complete" in ended(running["recorder"])
+    ended(running["curiosity"])
+
+    (bag,) = (tmp_path / "bags").iterdir()
+    reader = BagReader(bag)
+    episodes = list(read_episodes(reader))
+    assert [episode.faults for episode in episodes] == [()] * len(episodes)
+    assert sum(len(episode) - 1 for episode in episodes) >= 120
+    assert reader.about["task"] == "reach"
+    start(CURIOSITY, *command_of(specs["curiosity"], "")[3:])
+    check = start(CLI, "replay", str(bag), "--check").communicate(timeout=60)[0]
+    rewards = sum(len(episode) for episode in episodes)
+    assert f"{rewards} of {rewards} intrinsic rewards reproduced bit for bit" in check
+    redrive = start(CLI, "replay", str(bag), "--redrive")
+    assert redrive.wait(60) == 0, redrive.communicate()[0]
+
+
+DEMONSTRATE = "bayes_curiosity_ros.nodes.demonstrate_node"
+
+
+def test_a_person_demonstrates(start, background, tmp_path):
+    """Joint states in; a bag with pairs to learn from out."""
+    words = {"motion__with_object": False, "motion__period_s": 0.02, "first_episode": 5}
+    start(DEMONSTRATE, *parameters(**words))
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", task="reach"))
+    graph = Graph(background, {"joint_states": 2})
+    names = [f"joint_{i}" for i in range(1, 7)]
+
+    def jog(angle):
+        graph.publish("joint_states", JointState(name=names, position=[angle] * 6))
+        time.sleep(0.05)
+
+    def press(name):
+        return background.call(Trigger, f"demonstrate/{name}", Trigger.Request(), timeout_s=20)
+
+    assert "begin first" in press("end").message
+    jog(0.0)
+    time.sleep(0.5)
+    assert press("begin").success
+    for i in range(1, 11):
+        jog(0.01 * i)
+    assert "10 steps" in press("end").message
+    time.sleep(0.3)
+    ended(recorder)
+    (episode,) = read_episodes(BagReader(tmp_path / "run"))
+    assert (episode.id, episode.outcome, episode.faults) == (5, "success", ())
+    observations, actions = episode.pairs()
+    assert len(observations) == 10
+    np.testing.assert_allclose(actions[:, :6], 0.01, atol=1e-12)

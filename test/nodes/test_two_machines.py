@@ -1,0 +1,67 @@
+"""Two machines: an arm in one network namespace, whoever drives it in another."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SETUP = """
+set -e
+ip link set lo up
+unshare --net sleep 60 & other=$!
+sleep 0.3
+ip link add v0 type veth peer name v1
+ip link set v1 netns $other
+ip addr add 10.77.0.1/24 dev v0
+ip link set v0 up multicast on
+nsenter --net=/proc/$other/ns/net ip link set lo up
+nsenter --net=/proc/$other/ns/net ip addr add 10.77.0.2/24 dev v1
+nsenter --net=/proc/$other/ns/net ip link set v1 up multicast on
+{python} -m bayes_curiosity_ros.nodes.arm_node & arm=$!
+code=0
+nsenter --net=/proc/$other/ns/net {python} {driver} || code=$?
+kill $arm $other
+wait $arm || true
+exit $code
+"""
+PRIVATE = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+DRIVER = """
+from bayes_curiosity_interfaces.srv import ResetEpisode
+from bayes_curiosity_ros.nodes.background import BackgroundNode
+
+with BackgroundNode("far_away") as node:
+    request = ResetEpisode.Request(episode=1, seed=3, operator_confirmed=True)
+    answer = node.call(ResetEpisode, "arm/reset_episode", request, timeout_s=25.0)
+assert answer.status.code == 0, answer.status.message
+assert len(answer.state.positions) >= 6
+print("heard from afar")
+"""
+
+
+def may_make_networks() -> bool:
+    probe = ["unshare", "--net", "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"]
+    try:
+        return subprocess.run(probe, capture_output=True, timeout=5).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not may_make_networks(), reason="may not make network namespaces here")
+def test_an_arm_on_another_machine_is_found_and_obeys(tmp_path: Path):
+    driver = tmp_path / "driver.py"
+    driver.write_text(DRIVER)
+    script = SETUP.replace("{python}", sys.executable).replace("{driver}", str(driver))
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
+    environment["PYTHONPATH"] = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [*PRIVATE, "bash", "-c", script],
+        env=environment,
+        text=True,
+        capture_output=True,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "heard from afar" in done.stdout

@@ -1,0 +1,168 @@
+"""Real cameras' images, brought to the size that learning uses."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bayes_curiosity_ros.errors import ImageError
+from bayes_curiosity_ros.robot.cameras.camera import Camera, CameraError, Intrinsics
+from bayes_curiosity_ros.robot.cameras.images import Resizer
+from bayes_curiosity_ros.robot.cameras.realsense import RealsenseCamera, RealsenseConfig
+from bayes_curiosity_ros.robot.cameras.topics import metres_of, rgb_of
+
+needs_opencv = pytest.mark.skipif(
+    importlib.util.find_spec("cv2") is None, reason="OpenCV is for real cameras only"
+)
+WIDE = Intrinsics(640, 480, 600.0, 600.0, 320.0, 240.0)
+
+
+def pictures(seed=0):
+    rng = np.random.default_rng(seed)
+    color = rng.integers(0, 256, (480, 640, 3), dtype=np.uint8)
+    return color, rng.uniform(0.5, 2.0, (480, 640)).astype(np.float32)
+
+
+@needs_opencv
+def test_a_frame_has_the_simulated_cameras_size(robot):
+    frame = Resizer(WIDE, robot.world.camera)(*pictures(), 1.5)
+    assert frame.color.shape == (64, 64, 3)
+    assert frame.depth.shape == (64, 64)
+    assert frame.stamp_s == 1.5
+
+
+@needs_opencv
+def test_what_is_seen_in_a_direction_stays_there(robot):
+    """A bright spot on a known ray ends up in the pixel of that ray."""
+    camera = robot.world.camera
+    resize, target = Resizer(WIDE, camera), Intrinsics.of(camera)
+    for x, y in ((0.0, 0.0), (0.2, -0.1), (-0.25, 0.3)):
+        color, depth = np.zeros((480, 640, 3), np.uint8), np.ones((480, 640), np.float32)
+        column, row = int(WIDE.fx * x + WIDE.cx), int(WIDE.fy * y + WIDE.cy)
+        color[row - 6 : row + 7, column - 6 : column + 7] = 255
+        brightest = np.unravel_index(
+            resize(color, depth, 0.0).color.sum(axis=2).argmax(), (64, 64)
+        )
+        expected = (target.fy * y + target.cy, target.fx * x + target.cx)
+        np.testing.assert_allclose(np.array(brightest) + 0.5, expected, atol=1.5)
+
+
+@needs_opencv
+def test_unknown_depth_is_far_and_depth_is_never_averaged(robot):
+    color, depth = pictures()
+    depth[:, :320] = 0.0
+    small = Resizer(WIDE, robot.world.camera)(color, depth, 0.0).depth
+    assert (small[:, :30] == robot.world.camera.max_depth_m).all()
+    assert np.isin(small[:, 34:], depth).all()
+
+
+@needs_opencv
+def test_other_sizes_and_narrow_views_are_refused(robot):
+    resize = Resizer(WIDE, robot.world.camera)
+    color, depth = pictures()
+    with pytest.raises(ImageError, match="camera_info says"):
+        resize(color[:100], depth, 0.0)
+    with pytest.raises(CameraError, match="fovy_deg"):
+        Resizer(replace(WIDE, fx=6000.0, fy=6000.0), robot.world.camera)
+
+
+def image(pixels, encoding, step=None, bigendian=False):
+    height, width = pixels.shape[:2]
+    data = pixels.tobytes()
+    return SimpleNamespace(
+        height=height,
+        width=width,
+        encoding=encoding,
+        step=step or len(data) // height,
+        data=data,
+        is_bigendian=bigendian,
+    )
+
+
+def test_encodings_of_drivers():
+    rng = np.random.default_rng(0)
+    color = rng.integers(0, 256, (4, 5, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(rgb_of(image(color, "rgb8")), color)
+    np.testing.assert_array_equal(rgb_of(image(color[..., ::-1], "bgr8")), color)
+    millimetres = rng.integers(0, 4000, (4, 5)).astype("<u2")
+    np.testing.assert_allclose(metres_of(image(millimetres, "16UC1")), millimetres / 1000.0)
+    big = millimetres.astype(">u2")
+    np.testing.assert_allclose(metres_of(image(big, "16UC1", bigendian=True)), big / 1000.0)
+    with pytest.raises(ImageError, match="mono8"):
+        rgb_of(image(color, "mono8"))
+    with pytest.raises(ImageError, match="step 3"):
+        metres_of(image(millimetres, "16UC1", step=3))
+
+
+class FakeRealsense:
+    """pyrealsense2 as far as it is used: one camera at 640 × 480."""
+
+    def __init__(self):
+        self.stream = SimpleNamespace(color="color", depth="depth")
+        self.format = SimpleNamespace(rgb8="rgb8", z16="z16")
+        self.plugged_in = True
+        self.stopped = False
+
+    def config(self):
+        return SimpleNamespace(enable_device=lambda s: None, enable_stream=lambda *a: None)
+
+    def align(self, stream):
+        return SimpleNamespace(process=lambda frames: frames)
+
+    def pipeline(self):
+        return self
+
+    def start(self, streams):
+        if not self.plugged_in:
+            raise RuntimeError("No device connected")
+        lens = SimpleNamespace(width=640, height=480, fx=600.0, fy=600.0, ppx=319.5, ppy=239.5)
+        video = SimpleNamespace(get_intrinsics=lambda: lens)
+        sensor = SimpleNamespace(get_depth_scale=lambda: 0.001)
+        device = SimpleNamespace(first_depth_sensor=lambda: sensor)
+        return SimpleNamespace(
+            get_device=lambda: device,
+            get_stream=lambda stream: SimpleNamespace(as_video_stream_profile=lambda: video),
+        )
+
+    def stop(self):
+        self.stopped = True
+
+    def wait_for_frames(self, timeout_ms):
+        if not self.plugged_in:
+            raise RuntimeError(f"Frame didn't arrive within {timeout_ms}")
+        color, depth = pictures()
+        raw = np.round(1000 * depth).astype(np.uint16)
+        return SimpleNamespace(
+            get_color_frame=lambda: SimpleNamespace(get_data=lambda: color),
+            get_depth_frame=lambda: SimpleNamespace(get_data=lambda: raw),
+            get_timestamp=lambda: 2500.0,
+        )
+
+
+@needs_opencv
+def test_a_realsense_gives_frames_in_metres(robot, monkeypatch):
+    fake = FakeRealsense()
+    monkeypatch.setitem(sys.modules, "pyrealsense2", fake)
+    camera = RealsenseCamera(robot, RealsenseConfig())
+    assert isinstance(camera, Camera)
+    with camera:
+        frame = camera.read(1.0)
+        assert 0.5 <= frame.depth.min() <= frame.depth.max() <= 2.0
+        assert frame.stamp_s == 2.5
+        fake.plugged_in = False
+        with pytest.raises(CameraError, match="no frame within"):
+            camera.read(0.1)
+    assert fake.stopped
+    with pytest.raises(CameraError, match="USB 3"):
+        camera.connect(1.0)
+
+
+def test_without_pyrealsense2_it_says_how_to_install_it(robot, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyrealsense2", None)
+    with pytest.raises(CameraError, match="pip install pyrealsense2"):
+        RealsenseCamera(robot, RealsenseConfig())
