@@ -142,6 +142,7 @@ def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {name: chosen[name] for name in ("task", "bonus", "policy")}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
+    parameters["recorded"] = chosen["record"] == "true"
     return [_spec("learner", chosen, parameters | _robot(chosen))]
 
 

@@ -95,3 +95,4 @@ def test_recording_is_an_argument():
     assert (parameters["folder"], parameters["seed"]) == ("there/bags", 3)
     assert '"task": "reach"' in parameters["settings"]
     assert nodes["recorder"].respawn
+    assert nodes["learner"].parameters["recorded"]

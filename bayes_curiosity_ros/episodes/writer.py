@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,7 @@ class BagWriter:
         self.metadata = BagMetadata(self.config.storage, custom=dict(about or {}))
         self._episodes: dict[int, list[int]] = {}
         self._step_topics: set[str] = set()
+        self._counts: Counter[str] = Counter()
         try:
             path.mkdir(parents=True)
             self._storage = self._open()
@@ -105,8 +107,7 @@ class BagWriter:
         if self._is_full(record.received_ns):
             self._roll_over()
         self._storage.write(record)
-        topic, count = self.metadata.topics[record.topic]
-        self.metadata.topics[record.topic] = topic, count + 1
+        self._counts[record.topic] += 1
         self.metadata.files[-1].count(record.received_ns)
         if record.topic in self._step_topics:
             self._index(record)
@@ -125,7 +126,7 @@ class BagWriter:
         self.metadata.custom["episodes"] = json.dumps(
             [[episode, *entry] for episode, entry in self._episodes.items()]
         )
-        self._storage.close(dump(self.metadata.as_dict()))
+        self._storage.close(self._described())
         text = dump({KEY: self.metadata.as_dict()})
         write_atomically(self.path / FILE_NAME, text.encode())
 
@@ -152,8 +153,15 @@ class BagWriter:
         return too_large or too_long
 
     def _roll_over(self) -> None:
-        self._storage.close(dump(self.metadata.as_dict()))
+        self._storage.close(self._described())
         self._storage = self._open()
+
+    def _described(self) -> str:
+        """The metadata as of now."""
+        self.metadata.topics = {
+            name: (topic, self._counts[name]) for name, (topic, _) in self.metadata.topics.items()
+        }
+        return dump(self.metadata.as_dict())
 
     def _index(self, record: Record) -> None:
         """Remember when each episode began and ended, and how many messages it has."""

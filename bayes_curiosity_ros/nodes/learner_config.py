@@ -43,6 +43,7 @@ class LearnerConfig:
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
         resume: go on from the checkpoint in `folder`.
+        recorded: wait until a recorder hears us, so that it misses nothing.
         operator_confirmed: answer the arm's question for its operator beforehand; leave it
             false on a real arm.
         start_timeout_s: longest wait for the other nodes.
@@ -63,6 +64,7 @@ class LearnerConfig:
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
     resume: bool = False
+    recorded: bool = False
     operator_confirmed: bool = False
     start_timeout_s: float = 60.0
     step_timeout_s: float = 5.0

@@ -94,12 +94,25 @@ class LearnerNode(QuietTopics, Node):
         self._arm.wait_until_there(self.config.start_timeout_s)
         if self._curiosity is not None:
             self._curiosity.wait_until_there(self.config.start_timeout_s)
+        if self.config.recorded:
+            self._wait_for_recorder()
         self._begin()
         self.publish_status(LearnerStatus.RUNNING)
         while self.trainer.timesteps < self.config.timesteps:
             self._iterate()
         self.publish_status(LearnerStatus.FINISHED)
         self._log.close()
+
+    def _wait_for_recorder(self) -> None:
+        listeners = 1 if self._curiosity is None else 2
+        self._waiter.until(
+            lambda: (
+                self._observations.get_subscription_count() >= listeners
+                and self._episodes.get_subscription_count()
+            ),
+            self.config.start_timeout_s,
+            "a recorder of `observation` and `episode` (is it running?)",
+        )
 
     def stop_arm(self, reason: str) -> None:
         """Best effort: the arm's own watchdog is the safety net."""

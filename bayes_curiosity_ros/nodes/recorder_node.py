@@ -208,11 +208,14 @@ def main() -> None:
         nodes.append(RecorderNode())
         return nodes[-1]
 
-    code = run_node(make)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not spoil the bag
-        signal.signal(number, signal.SIG_IGN)
-    for node in nodes:
-        code = code or (1 if node.finish().error else 0)
+    code = 1
+    try:
+        code = run_node(make)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not spoil the bag
+            signal.signal(number, signal.SIG_IGN)
+        for node in nodes:
+            code = code or (1 if node.finish().error else 0)
     sys.exit(code)
 
 

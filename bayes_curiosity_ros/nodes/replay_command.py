@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from bayes_curiosity_ros.episodes.player import cues, parse_selection
 from bayes_curiosity_ros.episodes.reader import BagReader
@@ -61,15 +62,22 @@ def _play(arguments: argparse.Namespace) -> int:
     rclpy.init()
     try:
         node = ReplayNode(config)
-        node.begin()
-        while not node.finished.is_set():
-            rclpy.spin_once(node, timeout_sec=0.1)
-        node.end()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        node.end()
+        try:
+            _spin(node)
+        finally:
+            node.end()
     finally:
         rclpy.try_shutdown()
-    return 0
+    return int(node.failed)
+
+
+def _spin(node: ReplayNode) -> None:
+    node.begin()
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        while not node.finished.is_set():
+            executor.spin_once(timeout_sec=0.1)
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -134,6 +134,7 @@ class ReplayNode(Node):
             self.create_service(Trigger, f"replay/{name}", _button(press))
         self.create_subscription(UInt64, "replay/seek", self._seek, 10)
         self.finished = threading.Event()
+        self.failed = False
         self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
 
     def begin(self) -> None:
@@ -152,6 +153,7 @@ class ReplayNode(Node):
             self._transport.play(self._tape, self._publish, lambda e: e in self.known)
             self._topics.settle()
         except Exception as error:
+            self.failed = True
             self.get_logger().error(f"replay ended: {error}")
         else:
             self.get_logger().info(f"{self._topics.published} messages replayed")
@@ -236,6 +238,7 @@ def main() -> None:
     code = run_node(make)
     for node in nodes:
         node.end()
+        code = code or int(node.failed)
     sys.exit(code)
 
 

@@ -43,15 +43,16 @@ def ended(process, number=signal.SIGINT):
     return output
 
 
-def wait_until_recorded(background):
-    """Until the recorder has heard the curiosity node: that they have met is not ours to see."""
+def wait_until_recorded(background, messages=1):
+    """Until the recorder has heard what others latched: we cannot see who has met."""
     heard = []
     background.node.create_subscription(
         DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
     )
 
     def some():
-        return any(v.key == "messages" and int(v.value) for status in heard for v in status.values)
+        counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
+        return max(counts, default=0) >= messages
 
     assert until(some, 20.0)
 
@@ -268,14 +269,15 @@ def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
     assert "Traceback" not in output
 
 
-def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, tmp_path):
+def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, background, tmp_path):
     """The whole stack: every reward bit for bit, every joint to 1e-9 rad."""
     options = {"task": "reach", "timesteps": "120", "output": str(tmp_path), "record": "true"}
     specs = {spec.name: spec for spec in bringup.nodes(options)}
-    running = {
-        name: start(specs[name].module, *command_of(specs[name], "")[3:])
-        for name in ("recorder", "arm", "curiosity", "learner")
-    }
+    running = {}
+    for name in ("recorder", "arm", "curiosity", "learner"):
+        if name == "learner":
+            wait_until_recorded(background, 2)
+        running[name] = start(specs[name].module, *command_of(specs[name], "")[3:])
     output = running["learner"].communicate(timeout=120)[0]
     assert running["learner"].returncode == 0, output
     time.sleep(0.5)
