@@ -22,15 +22,16 @@ def main() -> None:
     rng = np.random.default_rng(0)
     environment.reset()
     for line in sys.stdin:
-        seconds, steps = 0.0, int(json.loads(line)["steps"])
+        seconds, cpu_seconds, steps = 0.0, 0.0, int(json.loads(line)["steps"])
         for action in rng.uniform(spec.minimum, spec.maximum, (steps, *spec.shape)):
-            start = time.perf_counter()
+            start, cpu_start = time.perf_counter(), time.process_time()
             last = environment.step(action).last()
             seconds += time.perf_counter() - start
+            cpu_seconds += time.process_time() - cpu_start
             if last:
                 environment.reset()
         physics = environment.physics.model.opt.timestep
-        answer = {"seconds": seconds, "physics_step_s": physics}
+        answer = {"seconds": seconds, "cpu_seconds": cpu_seconds, "physics_step_s": physics}
         print(json.dumps(answer | {"control_step_s": environment.control_timestep()}), flush=True)
 
 

@@ -5,7 +5,8 @@
 All sides run in one go, a repetition of each in turn, so that whatever else the machine does
 hits them alike; the median repetition counts. Physics and control step are dm_control's: 2 and
 40 ms. Batched figures use all cores on both sides: our threads against one dm_control process
-per core. Our episodes' restarts are timed, dm_control's are not.
+per core. Our episodes' restarts are timed, dm_control's are not. Per core-second counts CPU time
+and not waiting: where other programs share the cores, look at that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from tqdm import tqdm
@@ -37,6 +38,7 @@ SINGLE_STEPS = 300
 BATCH_STEPS = 20
 FRAMES = 64
 Rate = Callable[[], float]
+Clock = Callable[[], float]
 
 
 def robot() -> RobotConfig:
@@ -46,25 +48,27 @@ def robot() -> RobotConfig:
     return replace(config, world=world)
 
 
-def our_steps(kind: str, cells: int, threads: int, steps: int) -> Rate:
+def our_steps(
+    kind: str, cells: int, threads: int, steps: int, clock: Clock = perf_counter
+) -> Rate:
     """Control steps/s of `cells` cells under random actions, restarts included."""
     rng = np.random.default_rng(0)
     task = TASKS[kind](robot(), threads=threads)
     simulation = Simulation(task, cells, rng)
 
     def rate() -> float:
-        start = perf_counter()
+        start = clock()
         for _ in range(steps):
             step = simulation.step(rng.uniform(-1, 1, (cells, task.action_size)))
             ended = step.terminated | step.truncated
             if ended.any():
                 simulation.restart(ended)
-        return cells * steps / (perf_counter() - start)
+        return cells * steps / (clock() - start)
 
     return rate
 
 
-def peer_steps(processes: list[PeerProcess]) -> Rate:
+def peer_steps(processes: list[PeerProcess], seconds: str = "seconds") -> Rate:
     """Control steps/s of dm_control in all these processes at the same time."""
     pool = ThreadPoolExecutor(len(processes))
 
@@ -72,7 +76,7 @@ def peer_steps(processes: list[PeerProcess]) -> Rate:
         answer = process.ask({"steps": PEER_STEPS})
         clock = answer["physics_step_s"], answer["control_step_s"]
         assert np.allclose(clock, (PHYSICS_STEP_S, CONTROL_STEP_S)), clock
-        return PEER_STEPS / float(answer["seconds"])
+        return PEER_STEPS / float(answer[seconds])
 
     return lambda: sum(pool.map(ask, processes))
 
@@ -153,7 +157,9 @@ def steps(kinds: list[str], cells: int, cores: int, repetitions: int) -> None:
         ]
         rates: dict[str, Rate] = {"peer/single": peer_steps(peers[:1])}
         rates["peer/batched"] = peer_steps(peers)
+        rates["peer/core"] = peer_steps(peers[:1], "cpu_seconds")
         for kind in kinds:
+            rates[f"{kind}/core"] = our_steps(kind, cells, 1, BATCH_STEPS, process_time)
             rates[f"{kind}/single"] = our_steps(kind, 1, 1, SINGLE_STEPS)
             rates[f"{kind}/batched"] = our_steps(kind, cells, cores, BATCH_STEPS)
         found = measure(rates, repetitions)
@@ -164,6 +170,8 @@ def steps(kinds: list[str], cells: int, cores: int, repetitions: int) -> None:
         note = f"{cells} cells on {cores} threads; dm_control in {cores} processes"
         tell(f"simulation/{kind}/batched/dm_control", found, f"{kind}/batched", "peer/batched",
              note, "control steps/s")  # fmt: skip
+        name, note = f"simulation/{kind}/batched_per_core/dm_control", f"{cells} cells on 1 thread"
+        tell(name, found, f"{kind}/core", "peer/core", note, "control steps/core-second")
 
 
 def frames(cells: int, cores: int, repetitions: int) -> None:

@@ -136,8 +136,9 @@ class ArmSupervisor:
         return self._episode or 0, self._step
 
     def activate(self, timeout_s: float) -> None:
-        """Connect the arm."""
+        """Connect the arm; that somebody activated it releases the stop it was left with."""
         self.arm.connect(timeout_s)
+        self.arm.release()
         self._become(State.READY, "")
 
     def deactivate(self, reason: str) -> None:

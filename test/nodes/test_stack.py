@@ -11,6 +11,8 @@ import time
 
 import numpy as np
 import pytest
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -174,6 +176,21 @@ def test_a_stop_is_latched_until_released(driver):
     assert answer.status.code == Status.STOPPED
     assert "a hand in the cell" in answer.status.message
     assert driver.trigger("release").success
+    assert driver.reset(episode=2).status.code == Status.OK
+    driver.act(2, 0)
+    driver.reached(2, 1)
+
+
+def test_the_lifecycle_decides_whether_it_obeys(driver):
+    def change(transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return driver.background.call(ChangeState, "arm/change_state", request, WAIT_S).success
+
+    assert change(Transition.TRANSITION_DEACTIVATE)
+    assert eventually(driver.status, lambda m: m.state == ArmStatus.INACTIVE).reason
+    assert driver.reset(episode=2).status.code == Status.NOT_READY
+    assert not driver.trigger("release").success
+    assert change(Transition.TRANSITION_ACTIVATE)
     assert driver.reset(episode=2).status.code == Status.OK
     driver.act(2, 0)
     driver.reached(2, 1)

@@ -1,0 +1,163 @@
+"""The learner's parts that need no graph."""
+
+import numpy as np
+import pytest
+
+from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, ModelFileError
+from bayes_curiosity_ros.learning.cell import TaskCell, episode_seeds, run_episode
+from bayes_curiosity_ros.learning.gathered import GatheredBonus
+from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
+from bayes_curiosity_ros.learning.rollout import run_episodes
+from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig
+from bayes_curiosity_ros.nodes.arm_supervisor import SupervisorConfig
+from bayes_curiosity_ros.nodes.conversions import (
+    arm_state_of_message,
+    message_of_arm_state,
+    seconds_of,
+    stamp_of,
+)
+from bayes_curiosity_ros.nodes.episode_log import EpisodeLog, EpisodeRow, read_log
+from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
+from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
+from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row
+from bayes_curiosity_ros.tasks.registry import make_task
+
+
+def row(episode: int, outcome: str = "success") -> EpisodeRow:
+    return EpisodeRow(episode, 10 * episode, 10, outcome, 1.5, 0.25, -4.0)
+
+
+def test_a_log_can_be_read_back_and_cut_to_a_checkpoint(tmp_path):
+    log = EpisodeLog(tmp_path / "log.csv")
+    rows = [row(1), row(2, "failure"), row(3)]
+    for one in rows:
+        log.add(one)
+    assert log.successes_per_timestep == pytest.approx(2 / 30)
+    log.close()
+    assert read_log(tmp_path / "log.csv") == rows
+    resumed = EpisodeLog(tmp_path / "log.csv", until=2)
+    resumed.add(row(3, "time_limit"))
+    resumed.close()
+    assert read_log(tmp_path / "log.csv") == [*rows[:2], row(3, "time_limit")]
+
+
+def test_an_episode_depends_on_seed_and_number_alone():
+    first, again = episode_seeds(3, 5), episode_seeds(3, 5)
+    assert first[0] == again[0]
+    assert first[1].random() == again[1].random()
+    assert episode_seeds(3, 6)[0] != first[0] != episode_seeds(4, 5)[0]
+
+
+def test_one_episode_is_what_a_rollout_of_one_gives():
+    task = make_task("reach")
+    behaviour = make_trainer(LearnerConfig(bonus="none"), task).algorithm.exploit()
+    placement, _ = episode_seeds(0, 1)
+    ours = run_episode(task, TaskCell(task), behaviour, 0, 1)
+    theirs = run_episodes(task, behaviour, 1, np.random.default_rng(placement))
+    for name in ("observations", "actions", "rewards"):
+        length = int(ours.lengths[0])
+        np.testing.assert_array_equal(
+            getattr(ours, name)[:, :length], getattr(theirs, name)[:, :length]
+        )
+    assert ours.lengths == theirs.lengths
+    assert ours.succeeded == theirs.succeeded
+
+
+@pytest.mark.parametrize("name", ["reach", "grasp"])
+def test_rows_made_from_messages_are_judged_like_the_tasks_own(name):
+    """Observation, reward, end and success, all the way through an expert's episode."""
+    task = make_task(name)
+    states = task.initial_states(1, np.random.default_rng(1))
+    robot = task.robot
+    arm = SimulatedArm(robot, task.stepper)
+    names = robot.arm.joints + robot.arm.gripper.fingers
+
+    def measured():
+        arm.place(states[0])
+        message = message_of_arm_state(arm.state(1.0), names)
+        return arm_state_of_message(message, robot.arm.joints)
+
+    seen = first_row(task, measured())
+    for _ in range(task.horizon):
+        for judge in (task.observe, task.reward, task.terminal, task.successful):
+            np.testing.assert_array_equal(judge(seen), judge(states))
+        if task.terminal(states)[0]:
+            break
+        states = task.advance(states, task.expert_at(states))
+        seen = next_row(task, seen, measured())
+    assert task.successful(seen)[0]
+
+
+def test_a_state_without_the_object_says_who_should_know():
+    task = make_task("reach")
+    with SimulatedArm(task.robot, task.stepper) as arm:
+        state = arm.state(1.0)
+    object.__setattr__(state, "object_position", None)
+    with pytest.raises(InputError, match="object_pose"):
+        first_row(task, state)
+
+
+def test_unknown_joints_in_a_state_are_named():
+    task = make_task("reach")
+    with SimulatedArm(task.robot, task.stepper) as arm:
+        message = message_of_arm_state(arm.state(1.0), ("elbow",) * 9)
+    with pytest.raises(ConfigError, match="unknown joint in arm/state: 'elbow'"):
+        arm_state_of_message(message, task.robot.arm.joints)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 12.7, 0.9999999999])
+def test_stamps_round_trip(seconds):
+    assert seconds_of(stamp_of(seconds)) == pytest.approx(seconds, abs=1e-9)
+
+
+def test_rewards_must_fit_their_episodes():
+    task = make_task("reach")
+    behaviour = make_trainer(LearnerConfig(bonus="none"), task).algorithm.exploit()
+    episode = run_episode(task, TaskCell(task), behaviour, 0, 1)
+    bonus = GatheredBonus()
+    bonus.add(np.arange(episode.steps, dtype=float))
+    np.testing.assert_array_equal(bonus.evaluate(episode.transitions()), np.arange(episode.steps))
+    bonus.update(episode.split())
+    with pytest.raises(LengthError, match="0 rewards"):
+        bonus.evaluate(episode.transitions())
+
+
+def test_a_policy_of_another_task_is_refused(tmp_path):
+    reach, grasp = (
+        make_trainer(LearnerConfig(task=name, bonus="none"), make_task(name)).algorithm.policy
+        for name in ("reach", "grasp")
+    )
+    save_policy(tmp_path / "policy", reach, "reach")
+    before = grasp.parameters.clone()
+    with pytest.raises(ModelFileError, match="has task 'reach'; expected 'grasp'"):
+        load_policy(tmp_path / "policy", grasp, "grasp")
+    assert grasp.parameters.equal(before)
+
+
+@pytest.mark.parametrize("bonus", ["rnd", "vime", "none", "curiosity"])
+def test_every_bonus_makes_a_trainer(bonus):
+    config = LearnerConfig(bonus=bonus)
+    assert make_trainer(config, config.make_task()).timesteps == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"task": "dance"}, "unknown task 'dance'"),
+        ({"bonus": "chocolate"}, "unknown bonus 'chocolate'"),
+        ({"timesteps": 0}, "timesteps = 0"),
+        ({"seed": -1}, "seed = -1"),
+    ],
+)
+def test_bad_learner_settings_are_named(options, words):
+    with pytest.raises(ConfigError, match=words):
+        LearnerConfig(**options)
+
+
+def test_a_real_arm_cannot_be_started_unsafely():
+    careful = SupervisorConfig(resume_after_halt=False)
+    ArmNodeConfig(backend="trajectory", collisions=True, supervisor=careful)
+    with pytest.raises(ConfigError, match="a real arm always checks"):
+        ArmNodeConfig(backend="trajectory", collisions=False, supervisor=careful)
+    with pytest.raises(ConfigError, match="begins a new episode"):
+        ArmNodeConfig(backend="trajectory", collisions=True)
