@@ -102,7 +102,7 @@ def read_episodes(reader: BagReader, namespace: str = "") -> Iterator[Episode]:
         namespace: of the graph that was recorded; needed where there were several.
     """
     gatherer = _Gatherer(reader, namespace)
-    for record in reader.records():
+    for record in reader.records(STEP_TYPES):
         yield from gatherer.take(record)
     yield from gatherer.rest()
     reader.losses += gatherer.losses
@@ -141,7 +141,7 @@ class _Gatherer:
     def take(self, record: Record) -> Iterator[Episode]:
         """Take in one message; the episodes that are complete with it."""
         topic = self._reader.topics[record.topic]
-        if topic.type_name not in STEP_TYPES or not record.topic.startswith(self._namespace):
+        if not record.topic.startswith(self._namespace):
             return
         self._require_one(topic.type_name, topic.name)
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -239,10 +239,11 @@ class McapReader:
         self._schemas: dict[int, Schema] = {}
         self._topics: dict[int, str] = {}
         self._finished = False
+        self._types: Collection[str] | None = None
 
-    def records(self) -> Iterator[Record]:
+    def records(self, types: Collection[str] | None = None) -> Iterator[Record]:
         """Every message that can be read, in the file's order."""
-        self._finished = False
+        self._finished, self._types = False, types
         with self._path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise BagError(f"{self._path} is not an MCAP file: its first bytes are others")
@@ -315,9 +316,12 @@ class McapReader:
                 return
             if opcode == Opcode.MESSAGE:
                 channel, _, received, sent = _MESSAGE_FIELDS.unpack_from(data, at)
-                payload = data[at + _MESSAGE_FIELDS.size : at + length]
-                if channel in topics:
-                    yield Record(topics[channel], received, sent, payload)
+                topic = topics.get(channel)
+                if topic:
+                    payload = data[at + _MESSAGE_FIELDS.size : at + length]
+                    yield Record(topic, received, sent, payload)
+                elif topic is not None:
+                    self.contents.skipped += 1
             else:
                 yield from self._small(opcode, data[at : at + length])
             at += length
@@ -335,9 +339,11 @@ class McapReader:
                 self.contents.about = metadata.metadata
         elif opcode == Opcode.MESSAGE:
             channel, _, received, sent = _MESSAGE_FIELDS.unpack_from(body)
-            if channel in self._topics:
-                data = body[_MESSAGE_FIELDS.size :]
-                yield Record(self._topics[channel], received, sent, data)
+            topic = self._topics.get(channel)
+            if topic:
+                yield Record(topic, received, sent, body[_MESSAGE_FIELDS.size :])
+            elif topic is not None:
+                self.contents.skipped += 1
 
     def _declare(self, channel: Channel) -> None:
         schema = self._schemas.get(channel.schema_id)
@@ -347,7 +353,8 @@ class McapReader:
         text = schema.data.decode("utf-8", "replace") if schema.encoding == "ros2msg" else ""
         definition = Definition(schema.name, text, channel.metadata.get("topic_type_hash", ""))
         qos = qos_of_yaml(channel.metadata.get("offered_qos_profiles", ""))
-        self._topics[channel.id] = channel.topic
+        wanted = self._types is None or schema.name in self._types
+        self._topics[channel.id] = channel.topic if wanted else ""
         self.contents.topics[channel.topic] = Topic(channel.topic, definition, qos)
 
     def _lose_topic(self, channel: Channel) -> None:

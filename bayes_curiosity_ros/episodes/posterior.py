@@ -40,10 +40,8 @@ class RecordedStates:
 def recorded_states(reader: BagReader) -> RecordedStates:
     """All `curiosity/state` messages of a bag."""
     messages: list[Any] = []
-    for record in reader.records():
-        topic = reader.topics[record.topic]
-        if topic.type_name == CURIOSITY_STATE:
-            messages.append(decode(topic, record.data))
+    for record in reader.records({CURIOSITY_STATE}):
+        messages.append(decode(reader.topics[record.topic], record.data))
     if not messages:
         return RecordedStates({})
     last = messages[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from bayes_curiosity_ros.episodes.errors import BagError
@@ -42,15 +42,15 @@ class BagReader:
         """In the order they are read."""
         return tuple(self._files)
 
-    def records(self) -> Iterator[Record]:
-        """Every message that can be read."""
+    def records(self, types: Collection[str] | None = None) -> Iterator[Record]:
+        """Every message that can be read, of these types where they are given."""
         self.losses = list(self._opening_losses)
         count = 0
         for file in self._files:
             reader = READERS[file.suffix](file)
             self.topics = reader.contents.topics = dict(self.topics)
             try:
-                for record in reader.records():
+                for record in reader.records(types):
                     count += 1
                     yield record
             except BagError as error:
@@ -59,6 +59,7 @@ class BagReader:
                 self.losses.append(str(error))
             self.about = {**reader.contents.about, **self.about}
             self.losses += reader.contents.losses
+            count += reader.contents.skipped
         self._compare(count)
 
     def _find_files(self) -> list[Path]:

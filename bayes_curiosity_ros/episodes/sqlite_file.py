@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from bayes_curiosity_ros.episodes.definitions import Definition
@@ -101,15 +101,20 @@ class SqliteReader:
         self._path = path
         self.contents = Contents({}, {}, [])
 
-    def records(self) -> Iterator[Record]:
+    def records(self, types: Collection[str] | None = None) -> Iterator[Record]:
         """Every message, oldest first."""
         database = sqlite3.connect(f"{self._path.resolve().as_uri()}?mode=ro", uri=True)
         try:
             names = self._declare(database)
             rows = database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY id")
             for topic, time, data in rows:
-                if topic in names:
-                    yield Record(names[topic], time, time, data)
+                name = names.get(topic)
+                if name is None:
+                    continue
+                if types is None or self.contents.topics[name].type_name in types:
+                    yield Record(name, time, time, data)
+                else:
+                    self.contents.skipped += 1
         except sqlite3.DatabaseError as error:
             if not self.contents.topics:
                 raise BagError(f"{self._path} is not a bag's sqlite3 file: {error}") from error

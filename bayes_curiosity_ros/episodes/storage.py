@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -50,11 +50,13 @@ class Contents:
         topics: by name, with definitions.
         about: the run's own description; see `writer.BagWriter`.
         losses: sentences, one per thing that could not be read.
+        skipped: messages of topics that nobody asked for.
     """
 
     topics: dict[str, Topic]
     about: Mapping[str, str]
     losses: list[str]
+    skipped: int = 0
 
 
 class StorageReader(Protocol):
@@ -62,4 +64,6 @@ class StorageReader(Protocol):
 
     contents: Contents
 
-    def records(self) -> Iterator[Record]: ...
+    def records(self, types: Collection[str] | None = None) -> Iterator[Record]:
+        """Every message that can be read, of these types where they are given."""
+        ...

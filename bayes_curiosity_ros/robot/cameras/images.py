@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 
 from bayes_curiosity_ros.errors import ImageError
@@ -11,7 +13,7 @@ from bayes_curiosity_ros.robot.config import CameraConfig
 INSTALL = "OpenCV is not installed: `pip install 'opencv-python-headless<5'`"
 
 
-def load_opencv():
+def load_opencv() -> ModuleType:
     """OpenCV, imported when a real camera is chosen.
 
     Raises:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import ArmState
-from bayes_curiosity_ros.robot.world import CONTACT_CLASSES
+from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
 
