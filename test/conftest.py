@@ -1,16 +1,34 @@
 """Real nodes in processes of their own, on a ROS domain that nobody else uses."""
 
 import ctypes
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
-DOMAIN = str(1 + os.getpid() % 100)
+
+def private_domain() -> str:
+    """A ROS domain that no other test run on this machine holds, ours until this process ends."""
+    for domain in range(1, 101):
+        lock = open(Path(tempfile.gettempdir()) / f"ros_domain_{domain}.lock", "w")  # noqa: SIM115
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        LOCKS.append(lock)
+        return str(domain)
+    raise RuntimeError("all ROS domains from 1 to 100 are taken")
+
+
+LOCKS: list = []
 GRAPH = {
-    "ROS_DOMAIN_ID": DOMAIN,
+    "ROS_DOMAIN_ID": private_domain(),
     "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
     "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
 }

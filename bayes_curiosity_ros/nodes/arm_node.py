@@ -28,7 +28,7 @@ from bayes_curiosity_ros.nodes.arm_supervisor import ArmSupervisor, State
 from bayes_curiosity_ros.nodes.conversions import doubles, message_of_arm_state
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
-from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
+from bayes_curiosity_ros.nodes.run import Guarded, run_node
 from bayes_curiosity_ros.nodes.status import status_of
 from bayes_curiosity_ros.robot.arms.arm import ArmState, Executed
 from bayes_curiosity_ros.robot.safety import Change
@@ -303,7 +303,7 @@ def _reasons(changes: Change) -> list[str]:
 
 def main() -> None:
     """Entry point of `ros2 run bayes_curiosity_ros arm`."""
-    sys.exit(run_guarded(ArmNode))
+    sys.exit(run_node(ArmNode))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from bayes_curiosity_ros.nodes.conversions import (
 )
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, SENSOR_QOS
-from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
+from bayes_curiosity_ros.nodes.run import Guarded, run_node
 from bayes_curiosity_ros.robot.cameras.camera import Camera, Frame
 from bayes_curiosity_ros.robot.cameras.simulated import SimulatedCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -192,7 +192,7 @@ class CameraNode(Guarded, LifecycleNode):
 
 def main() -> None:
     """Entry point of `ros2 run bayes_curiosity_ros camera`."""
-    sys.exit(run_guarded(CameraNode))
+    sys.exit(run_node(CameraNode))
 
 
 if __name__ == "__main__":

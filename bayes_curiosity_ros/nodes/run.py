@@ -21,41 +21,23 @@ WAKE_S = 0.1
 def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
     """Spin until SIGINT or SIGTERM; 0 then, 2 where a parameter or file was wrong.
 
+    Signals are handled here and not by ROS, which would take the graph away at once: `close`
+    of a `Guarded` node still can publish and call, and a second signal while it does is harmless.
     Traffic stays on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE says otherwise.
-    """
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    rclpy.init(args=arguments)
-    try:
-        executor = SingleThreadedExecutor()
-        executor.add_node(make())
-        executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except BayesCuriosityError as error:
-        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
-        return 2
-    finally:
-        rclpy.try_shutdown()
-    return 0
-
-
-def run_guarded(make: Callable[[], Guarded], arguments: Sequence[str] | None = None) -> int:
-    """As `run_node`, for nodes that have something to bring to rest before they leave.
-
-    Signals are handled here and not by ROS, which would take the graph away at once:
-    `close` still can publish and call.
     """
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     ending = Ending()
-    node: Guarded | None = None
+    node: Node | None = None
     reason, code = "an error", 1
     try:
         node = make()
-        executor = node.make_executor()
+        executor = node.make_executor() if isinstance(node, Guarded) else SingleThreadedExecutor()
         executor.add_node(node)
+        # A timer of the node's wakes the executor for less than a timeout of every wait would.
+        node.create_timer(WAKE_S, lambda: None)
         while not ending.wanted:
-            executor.spin_once(timeout_sec=WAKE_S)
+            executor.spin_once()
         reason, code = ending.wanted, 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
@@ -63,7 +45,7 @@ def run_guarded(make: Callable[[], Guarded], arguments: Sequence[str] | None = N
         reason, code = str(error), 2
         print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
     finally:
-        if node is not None:
+        if isinstance(node, Guarded):
             node.close(reason)
         rclpy.try_shutdown()
     return code
