@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -134,8 +135,9 @@ def main() -> int:
     rng = np.random.default_rng(arguments.seed)
     arms, tally = Arms(RobotConfig.load(arguments.robot), arguments.arms, rng), Tally()
     steps = -(-arguments.commands // arguments.arms)
-    for _ in tqdm(range(steps), unit="step", mininterval=5):
-        arms.step(tally)
+    with suppress(KeyboardInterrupt):  # what was found so far is worth reporting
+        for _ in tqdm(range(steps), unit="step", mininterval=5):
+            arms.step(tally)
     broken = sum(tally.violations.values())
     line = {"name": "safety/violations", "ours": broken, "commands": tally.commands}
     line |= {"top_speed_of_limit": round(tally.top_speed, 3)}

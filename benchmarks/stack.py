@@ -36,7 +36,7 @@ from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
 from benchmarks._report import report
@@ -72,7 +72,7 @@ class TimedCuriosity(CuriosityClient):
     came: dict[tuple[int, int], float]
 
 
-class StackLearner(Node):
+class StackLearner(QuietTopics, Node):
     """The learner's clients without the learning."""
 
     def __init__(self) -> None:

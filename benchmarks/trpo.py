@@ -34,8 +34,8 @@ CONFIG = Path(__file__).resolve().parents[1] / "config" / "table1.yaml"
 SPEED_BAR = 20.0
 
 
-def train_ours(seed: int, timesteps: int) -> tuple[float, float]:
-    """Steps per second of training alone, and the return without noise."""
+def train_ours(seed: int, timesteps: int) -> dict[str, float]:
+    """Steps per second of training alone, by clock and by CPU; noise-free return."""
     task = make_task("pendulum")
     cell = load_settings(CONFIG).cell("pendulum", "trpo")
     learner_seed, rollout_seed = np.random.SeedSequence(seed).spawn(2)
@@ -43,25 +43,24 @@ def train_ours(seed: int, timesteps: int) -> tuple[float, float]:
     trainer = Trainer(
         task, algorithm, NoBonus(), cell.sampling, np.random.default_rng(rollout_seed)
     )
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     while trainer.timesteps < timesteps:
         trainer.iterate()
-    seconds = time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     returns = trainer.evaluate(100, np.random.default_rng([seed, 1])).returns()
-    return trainer.timesteps / seconds, float(returns.mean())
+    return {
+        "steps_per_s": trainer.timesteps / seconds,
+        "steps_per_cpu_s": trainer.timesteps / cpu,
+        "return": float(returns.mean()),
+    }
 
 
-def main() -> int:
-    """Print both figures; 1 if one misses its bar."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=150_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
+def request(timesteps: int) -> dict[str, float]:
+    """The same training in the peer's words."""
     cell = load_settings(CONFIG).cell("pendulum", "trpo")
     learner = TrpoConfig(**cell.learner)
-    request = {
-        "timesteps": arguments.steps,
+    return {
+        "timesteps": timesteps,
         "parallel": cell.sampling.parallel,
         "batch": cell.sampling.min_steps,
         "discount": learner.discount,
@@ -69,36 +68,47 @@ def main() -> int:
         "cg_iterations": learner.cg_iterations,
         "fisher_stride": learner.fisher_stride,
     }
+
+
+def main() -> int:
+    """Print the figures; 1 if one misses its bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=150_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    wanted = request(arguments.steps)
     ours, theirs = [], []
     with PeerProcess("trpo", "benchmarks._sb3_trpo") as peer:
         for seed in range(arguments.seeds):
             ours.append(train_ours(seed, arguments.steps))
-            answer = peer.ask({**request, "seed": seed})
-            theirs.append((answer["steps_per_s"], answer["return"]))
-    return judge(ours, theirs, f"{arguments.steps} steps, median of {arguments.seeds} seeds")
+            theirs.append(peer.ask({**wanted, "seed": seed}))
+    return judge(ours, theirs, f"{arguments.steps} steps, {arguments.seeds} seeds")
 
 
-def judge(ours: list[tuple[float, float]], theirs: list[tuple[float, float]], note: str) -> int:
-    """Report medians over seeds. Returns are ≤ 0, so their ratio is of costs."""
-    speed, gain = (statistics.median(run[i] for run in ours) for i in (0, 1))
-    peer_speed, peer_gain = (statistics.median(run[i] for run in theirs) for i in (0, 1))
-    ratio = report(
-        "trpo/steps_per_s/sb3_contrib",
-        speed,
-        peer_speed,
-        unit="environment steps/s",
-        higher_is_better=True,
-        note=note,
-    )
+def judge(ours: list[dict[str, float]], theirs: list[dict[str, float]], note: str) -> int:
+    """Report the fastest run of each side, the least disturbed one, and the median returns."""
+    ratios = {}
+    for figure, unit in (("steps_per_s", "steps/s"), ("steps_per_cpu_s", "steps/CPU s")):
+        best, peer_best = (max(run[figure] for run in runs) for runs in (ours, theirs))
+        ratios[figure] = report(
+            f"trpo/{figure}/sb3_contrib",
+            best,
+            peer_best,
+            unit=unit,
+            higher_is_better=True,
+            note=f"{note}, best of each",
+        )
+    gain, peer_gain = (statistics.median(run["return"] for run in runs) for runs in (ours, theirs))
     report(
         "trpo/return/sb3_contrib",
         gain,
         peer_gain,
         unit="extrinsic return, noise-free",
         higher_is_better=False,
-        note=f"{note}; returns are ≤ 0, ratio is peer ÷ ours",
+        note=f"{note}, medians; returns are ≤ 0, ratio is peer ÷ ours",
     )
-    return 0 if ratio >= SPEED_BAR and gain >= peer_gain else 1
+    return 0 if ratios["steps_per_s"] >= SPEED_BAR and gain >= peer_gain else 1
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig, make_arm
 from bayes_curiosity_ros.nodes.arm_supervisor import ArmSupervisor, State
 from bayes_curiosity_ros.nodes.conversions import doubles, message_of_arm_state
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
 from bayes_curiosity_ros.nodes.status import status_of
 from bayes_curiosity_ros.robot.arms.arm import ArmState, Executed
@@ -46,7 +46,7 @@ LEVELS = {
 }
 
 
-class ArmNode(Guarded, LifecycleNode):
+class ArmNode(Guarded, QuietTopics, LifecycleNode):
     """Thin: callbacks convert, delegate to the supervisor, convert back.
 
     Motions and stops are in different callback groups: with a real arm a stop is served

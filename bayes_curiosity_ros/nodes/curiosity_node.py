@@ -27,7 +27,7 @@ from bayes_curiosity_ros.nodes.conversions import (
 )
 from bayes_curiosity_ros.nodes.curiosity_keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.status import status_of
 
@@ -36,7 +36,7 @@ VECTOR_SLICE = 4096
 IMAGE_SLICE = 64
 
 
-class CuriosityNode(Node):
+class CuriosityNode(QuietTopics, Node):
     """Thin: callbacks convert, delegate to the keeper, convert back."""
 
     def __init__(self) -> None:

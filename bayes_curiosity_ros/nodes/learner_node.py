@@ -30,7 +30,7 @@ from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.episode_log import EpisodeLog, EpisodeRow
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter
 
@@ -44,7 +44,7 @@ PROGRESS_S = 0.2
 STOP_DELIVERY_S = 0.2
 
 
-class LearnerNode(Node):
+class LearnerNode(QuietTopics, Node):
     """Gathers episodes over the graph, learns from them, says how it goes.
 
     It runs in one thread: callbacks are served while it waits for the arm.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 
 # A whole episode may be under way before its messages are read.
@@ -14,3 +17,20 @@ LATCHED_QOS = QoSProfile(
 )
 # A real camera's newest frame counts, not every frame.
 SENSOR_QOS = qos_profile_sensor_data
+
+
+class QuietTopics:
+    """For nodes in the loop of control steps, before `Node` among the bases.
+
+    rclpy's default event callbacks warn of incompatible peers, and make every wait of the
+    executor look at two more entities per topic.
+    """
+
+    def create_publisher(self, *arguments: Any, **options: Any) -> Any:
+        options.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
+        return super().create_publisher(*arguments, **options)  # type: ignore[misc]
+
+    def create_subscription(self, *arguments: Any, **options: Any) -> Any:
+        quiet = SubscriptionEventCallbacks(use_default_callbacks=False)
+        options.setdefault("event_callbacks", quiet)
+        return super().create_subscription(*arguments, **options)  # type: ignore[misc]
