@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-import signal
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,16 +17,12 @@ from rclpy.serialization import deserialize_message
 
 from bayes_curiosity_interfaces.msg import CuriosityState
 from bayes_curiosity_ros import __version__
-from bayes_curiosity_ros.episodes.background_writer import (
-    BackgroundWriter,
-    Counts,
-    QueueConfig,
-)
+from bayes_curiosity_ros.episodes.background_writer import BackgroundWriter, QueueConfig
 from bayes_curiosity_ros.episodes.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
-from bayes_curiosity_ros.nodes.run import run_node
+from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
 from bayes_curiosity_ros.nodes.taps import Tap
 
 FORMAT = "bayes_curiosity_bag/1"
@@ -108,7 +103,7 @@ class RecorderConfig:
         }
 
 
-class RecorderNode(Node):
+class RecorderNode(Guarded, Node):
     """Empties its taps a hundred times a second into a queue; a thread writes the bag."""
 
     def __init__(self) -> None:
@@ -134,8 +129,8 @@ class RecorderNode(Node):
         records.sort(key=attrgetter("received_ns"))
         self._writer.put(records)
 
-    def finish(self) -> Counts:
-        """Take what is left, close the bag, say how it went."""
+    def close(self, reason: str) -> None:
+        """Take what is left, finish the bag, say how it went."""
         self.drain()
         self.bag.metadata.custom["model_id"] = self._model_id
         self.bag.metadata.custom["lost"] = json.dumps(self._lost())
@@ -144,7 +139,6 @@ class RecorderNode(Node):
         dropped, lost = sum(counts.dropped.values()), sum(self._lost().values())
         line = f"{counts.written} messages of {counts.episodes} episodes in {self.bag.path}"
         print(f"{line}; {dropped} dropped, {lost} lost on the way; {counts.error or 'complete'}")
-        return counts
 
     def _taken(self, tap: Tap) -> list:
         records = tap.take()
@@ -202,21 +196,7 @@ class RecorderNode(Node):
 
 def main() -> None:
     """Entry point of `ros2 run bayes_curiosity_ros recorder`."""
-    nodes: list[RecorderNode] = []
-
-    def make() -> Node:
-        nodes.append(RecorderNode())
-        return nodes[-1]
-
-    code = 1
-    try:
-        code = run_node(make)
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not spoil the bag
-            signal.signal(number, signal.SIG_IGN)
-        for node in nodes:
-            code = code or (1 if node.finish().error else 0)
-    sys.exit(code)
+    sys.exit(run_guarded(RecorderNode))
 
 
 if __name__ == "__main__":

@@ -153,8 +153,9 @@ class ReplayNode(Node):
             self._transport.play(self._tape, self._publish, lambda e: e in self.known)
             self._topics.settle()
         except Exception as error:
-            self.failed = True
-            self.get_logger().error(f"replay ended: {error}")
+            if self.context.ok():  # else the graph went away under us, as a signal wants it
+                self.failed = True
+                self.get_logger().error(f"replay ended: {error}")
         else:
             self.get_logger().info(f"{self._topics.published} messages replayed")
         for loss in self.reader.losses:

@@ -29,7 +29,7 @@ from bayes_curiosity_ros.nodes.conversions import batch_of_observations, observa
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
 WINDOW = 200  # observations under way at once
-TIMEOUT_S = 10.0
+TIMEOUT_S = 30.0
 
 
 @dataclass

@@ -108,8 +108,6 @@ class Tap:
         return Topic(self.name, definition, tuple(_offered(info.qos_profile) for info in infos))
 
     def _infos(self) -> list[TopicEndpointInfo]:
-        if not self._node.context.ok():  # the last messages are taken when the graph is gone
-            return []
         return self._node.get_publishers_info_by_topic(self.name)
 
     def _subscribe(self) -> None:

@@ -37,7 +37,7 @@ def parameters(**values):
 
 def ended(process, number=signal.SIGINT):
     process.send_signal(number)
-    output = process.communicate(timeout=20)[0]
+    output = process.communicate(timeout=60)[0]
     assert process.returncode == 0, output
     assert "Traceback" not in output
     return output
@@ -54,7 +54,7 @@ def wait_until_recorded(background, messages=1):
         counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
         return max(counts, default=0) >= messages
 
-    assert until(some, 20.0)
+    assert until(some, 60.0)
 
 
 def vectors(count, seed):
@@ -170,7 +170,7 @@ def test_drops_are_reported_and_counted(start, background, tmp_path):
 )
 def test_bad_parameters_end_it_with_one_line(start, tmp_path, options, words):
     process = start(RECORDER, *parameters(folder=tmp_path, **options))
-    output = process.communicate(timeout=20)[0]
+    output = process.communicate(timeout=60)[0]
     assert process.returncode == 2
     assert words in output
     assert "Traceback" not in output
@@ -199,7 +199,7 @@ def recorded(start, background, tmp_path):
 def test_the_curiosity_node_reproduces_every_reward(start, recorded):
     start(CURIOSITY)
     check = start(CLI, "replay", str(recorded), "--check")
-    output = check.communicate(timeout=60)[0]
+    output = check.communicate(timeout=120)[0]
     assert "3 episodes, 2 updates: 120 of 120 intrinsic rewards reproduced bit for bit" in output
     assert check.returncode == 0
     other = start(CLI, "replay", str(recorded), "--check", "--episodes", "3")
@@ -223,7 +223,7 @@ def test_a_bag_is_on_the_graph_again(start, background, recorded):
     node.create_subscription(Clock, "/clock", clock.append, EPISODE_QOS)
     words = parameters(bag=str(recorded), rate=0.0, exclude="[action]", paused=True, wait_s=0.0)
     replay = start(REPLAY, *words)
-    background.call(Trigger, "replay/step", Trigger.Request(), timeout_s=20)
+    background.call(Trigger, "replay/step", Trigger.Request(), timeout_s=60)
     assert until(lambda: len(heard) == 1)
     seek = node.create_publisher(UInt64, "replay/seek", 10)
     assert until(lambda: seek.get_subscription_count() == 1)
@@ -231,7 +231,7 @@ def test_a_bag_is_on_the_graph_again(start, background, recorded):
     seek.publish(UInt64(data=3))
     time.sleep(0.3)
     background.call(Trigger, "replay/resume", Trigger.Request())
-    output = replay.communicate(timeout=30)[0]
+    output = replay.communicate(timeout=60)[0]
     assert replay.returncode == 0, output
     assert until(lambda: len(heard) == 41)
     assert [(m.episode, m.step) for m in heard[1:]] == [(3, step) for step in range(40)]
@@ -263,7 +263,7 @@ def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
     write_bag(tmp_path / "bag")
     options = {k: str(tmp_path / "bag") if v == "BAG" else v for k, v in options.items()}
     process = start(REPLAY, *parameters(**options))
-    output = process.communicate(timeout=30)[0]
+    output = process.communicate(timeout=60)[0]
     assert words in output
     assert process.returncode == 2
     assert "Traceback" not in output
@@ -295,7 +295,7 @@ def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, background
     rewards = sum(len(episode) for episode in episodes)
     assert f"{rewards} of {rewards} intrinsic rewards reproduced bit for bit" in check
     redrive = start(CLI, "replay", str(bag), "--redrive")
-    assert redrive.wait(60) == 0, redrive.communicate()[0]
+    assert redrive.wait(120) == 0, redrive.communicate()[0]
 
 
 DEMONSTRATE = "bayes_curiosity_ros.nodes.demonstrate_node"
@@ -314,7 +314,7 @@ def test_a_person_demonstrates(start, background, tmp_path):
         time.sleep(0.05)
 
     def press(name):
-        return background.call(Trigger, f"demonstrate/{name}", Trigger.Request(), timeout_s=20)
+        return background.call(Trigger, f"demonstrate/{name}", Trigger.Request(), timeout_s=60)
 
     assert "begin first" in press("end").message
     jog(0.0)
