@@ -22,7 +22,7 @@ from bayes_curiosity_ros.episodes.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
-from bayes_curiosity_ros.nodes.run import Guarded, run_guarded
+from bayes_curiosity_ros.nodes.run import Guarded, run_node
 from bayes_curiosity_ros.nodes.taps import Tap
 
 FORMAT = "bayes_curiosity_bag/1"
@@ -196,7 +196,7 @@ class RecorderNode(Guarded, Node):
 
 def main() -> None:
     """Entry point of `ros2 run bayes_curiosity_ros recorder`."""
-    sys.exit(run_guarded(RecorderNode))
+    sys.exit(run_node(RecorderNode))
 
 
 if __name__ == "__main__":
