@@ -78,7 +78,7 @@ class Curiosity:
 
     def evaluate(self, transitions: Transitions) -> np.ndarray:
         """The reward of the observations *reached*: (N,) float64."""
-        return self.score(transitions.next_observations).reward
+        return self._reward(self._quadratic(transitions.next_observations))
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take in every observation of each episode, the first and the last included."""
@@ -114,15 +114,20 @@ class Curiosity:
         return np.concatenate(chunks)
 
     def _quadratic_of_chunk(self, observations: Observations) -> np.ndarray:
+        if self.encoder.trunk is None and observations.images is None:
+            return self._vector_features.quadratic(observations.vectors, self.regression)
+        tensors = self.encoder.tensors(observations)
         with torch.inference_mode():
-            if self.encoder.trunk is None and observations.images is None:
-                return self._vector_features.quadratic(observations.vectors, self.regression)
-            tensors = self.encoder.tensors(observations)
             return self.regression.quadratic(self.encoder.latent(*tensors)).numpy()
 
     def _scores(self, quadratic: np.ndarray) -> Scores:
         beta = self.config.regression.noise_precision
-        above_floor = np.log1p(beta * quadratic)
-        curiosity = above_floor - math.log(beta)
-        shaped = above_floor if self.config.form == "nonnegative" else curiosity
-        return Scores(quadratic + 1.0 / beta, curiosity, self.config.weight * shaped)
+        curiosity = np.log1p(beta * quadratic) - math.log(beta)
+        return Scores(quadratic + 1.0 / beta, curiosity, self._reward(quadratic))
+
+    def _reward(self, quadratic: np.ndarray) -> np.ndarray:
+        beta = self.config.regression.noise_precision
+        shaped = np.log1p(beta * quadratic)
+        if self.config.form == "paper":
+            shaped -= math.log(beta)
+        return self.config.weight * shaped

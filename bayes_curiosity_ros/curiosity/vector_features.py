@@ -43,7 +43,8 @@ class VectorFeatures:
         """φᵀP⁻¹φ of each row: (N,) float64."""
         rows = finite_rows("vectors", vectors, self._size)
         if len(rows) > FEW_ROWS:
-            return regression.quadratic(self._many(torch.from_numpy(rows))).numpy()
+            with torch.inference_mode():
+                return regression.quadratic(self._many(torch.from_numpy(rows))).numpy()
         matrix = regression.whitener.numpy()
         # The last feature is the constant 1: its row is an intercept.
         whitened = self._few(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
