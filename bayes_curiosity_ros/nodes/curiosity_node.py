@@ -6,6 +6,7 @@ import sys
 from collections.abc import Generator
 
 import numpy as np
+import torch
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 
@@ -192,6 +193,7 @@ def _joined(parts: list[Scores]) -> Scores:
 
 def main() -> None:
     """Entry point of `ros2 run bayes_curiosity_ros curiosity`."""
+    torch.set_num_threads(1)  # batches are small, and other nodes need the cores
     sys.exit(run_node(CuriosityNode))
 
 
