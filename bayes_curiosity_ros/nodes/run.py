@@ -29,6 +29,7 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     ending = Ending()
     node: Node | None = None
+    executor: Executor | None = None
     reason, code = "an error", 1
     try:
         node = make()
@@ -47,6 +48,8 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
     finally:
         if isinstance(node, Guarded):
             node.close(reason)
+        if executor is not None:
+            executor.shutdown()  # while there is a context to let go of
         rclpy.try_shutdown()
     return code
 
