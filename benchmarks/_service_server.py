@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import torch
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_ros.nodes.curiosity_node import CuriosityNode
@@ -23,4 +24,5 @@ def make() -> CuriosityNode:
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # as the node itself does
     sys.exit(run_node(make))
