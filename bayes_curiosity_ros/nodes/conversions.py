@@ -21,6 +21,7 @@ from bayes_curiosity_ros.errors import (
 )
 from bayes_curiosity_ros.robot.arms.arm import ArmState
 from bayes_curiosity_ros.robot.cameras.camera import Frame, Intrinsics
+from bayes_curiosity_ros.robot.cameras.pixels import pixel_rows
 
 
 def observations_of_batch(batch: ObservationBatch) -> Observations:
@@ -201,27 +202,15 @@ def _rgbd(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
 
 def _color_pixels(image: Image) -> np.ndarray:
     _require_encoding("colour", image, "rgb8")
-    return _rows(image, np.dtype(np.uint8), 3).reshape(image.height, image.width, 3)
+    return pixel_rows(image, np.dtype(np.uint8), 3).reshape(image.height, image.width, 3)
 
 
 def _depth_pixels(image: Image) -> np.ndarray:
     _require_encoding("depth", image, "32FC1")
     order = ">" if image.is_bigendian else "<"
-    return _rows(image, np.dtype(f"{order}f4"), 1)
+    return pixel_rows(image, np.dtype(f"{order}f4"), 1)
 
 
 def _require_encoding(name: str, image: Image, encoding: str) -> None:
     if image.encoding != encoding:
         raise ImageError(f"{name} image has encoding {image.encoding!r}; expected {encoding!r}")
-
-
-def _rows(image: Image, dtype: np.dtype, channels: int) -> np.ndarray:
-    """(height, width × channels), row padding removed."""
-    used = image.width * channels * dtype.itemsize
-    if image.step < used or len(image.data) != image.height * image.step:
-        raise ImageError(
-            f"image of {image.height} × {image.width} {image.encoding} pixels has step "
-            f"{image.step} and {len(image.data)} bytes; expected step ≥ {used} and height × step"
-        )
-    rows = np.frombuffer(image.data, dtype=np.uint8).reshape(image.height, image.step)
-    return np.ascontiguousarray(rows[:, :used]).view(dtype)

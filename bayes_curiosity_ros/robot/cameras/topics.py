@@ -22,6 +22,7 @@ from bayes_curiosity_ros.robot.cameras.camera import (
     Intrinsics,
 )
 from bayes_curiosity_ros.robot.cameras.images import Resizer
+from bayes_curiosity_ros.robot.cameras.pixels import pixel_rows
 from bayes_curiosity_ros.robot.config import RobotConfig
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def rgb_of(image: Image) -> np.ndarray:
     """(H, W, 3) uint8 RGB."""
     if image.encoding not in ("rgb8", "bgr8"):
         raise ImageError(f"colour has encoding {image.encoding!r}; expected rgb8 or bgr8")
-    pixels = _rows(image, np.dtype(np.uint8), 3).reshape(image.height, image.width, 3)
+    pixels = pixel_rows(image, np.dtype(np.uint8), 3).reshape(image.height, image.width, 3)
     return pixels if image.encoding == "rgb8" else np.ascontiguousarray(pixels[..., ::-1])
 
 
@@ -178,18 +179,7 @@ def metres_of(image: Image) -> np.ndarray:
     """(H, W) float32 in [m]; cv_bridge's pure-Python build cannot do 16UC1, so we do."""
     order = ">" if image.is_bigendian else "<"
     if image.encoding in ("16UC1", "mono16"):
-        return _rows(image, np.dtype(f"{order}u2"), 1).astype(np.float32) * MILLIMETRES
+        return pixel_rows(image, np.dtype(f"{order}u2"), 1).astype(np.float32) * MILLIMETRES
     if image.encoding == "32FC1":
-        return _rows(image, np.dtype(f"{order}f4"), 1)
+        return pixel_rows(image, np.dtype(f"{order}f4"), 1)
     raise ImageError(f"depth has encoding {image.encoding!r}; expected 16UC1 or 32FC1")
-
-
-def _rows(image: Image, dtype: np.dtype, channels: int) -> np.ndarray:
-    used = image.width * channels * dtype.itemsize
-    if image.step < used or len(image.data) != image.height * image.step:
-        raise ImageError(
-            f"image of {image.height} × {image.width} {image.encoding} pixels has step "
-            f"{image.step} and {len(image.data)} bytes"
-        )
-    rows = np.frombuffer(image.data, dtype=np.uint8).reshape(image.height, image.step)
-    return np.ascontiguousarray(rows[:, :used]).view(dtype)
