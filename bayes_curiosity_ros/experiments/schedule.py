@@ -5,27 +5,34 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from typing import Any
+from typing import Any, TypeVar
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
-from bayes_curiosity_ros.experiments.settings import TableSettings
+
+JobT = TypeVar("JobT")
+RowT = TypeVar("RowT")
 
 # One thread per job: more would fight over the cores, and change sums in the last bit.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def run_locally(
-    jobs: Sequence[Job], settings: TableSettings, workers: int
-) -> Generator[tuple[Job, list[Row]], None, None]:
-    """Each job and its rows, as it finishes. Leaving the iterator early ends the workers."""
+    jobs: Sequence[JobT], work: Callable[[JobT], list[RowT]], workers: int
+) -> Generator[tuple[JobT, list[RowT]], None, None]:
+    """Each job and its rows, as it finishes. Leaving the iterator early ends the workers.
+
+    Args:
+        jobs: what to run.
+        work: runs one; it is pickled.
+        workers: processes.
+    """
     os.environ.update(ONE_THREAD)
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts)
     try:
-        futures = {pool.submit(run_job, job, settings): job for job in jobs}
+        futures = {pool.submit(work, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
     finally:
@@ -36,13 +43,13 @@ def run_locally(
 
 
 def run_on_ray(
-    jobs: Sequence[Job], settings: TableSettings, address: str
-) -> Generator[tuple[Job, list[Row]], None, None]:
+    jobs: Sequence[JobT], work: Callable[[JobT], list[RowT]], address: str
+) -> Generator[tuple[JobT, list[RowT]], None, None]:
     """The same on Ray.
 
     Args:
         jobs: what to run.
-        settings: of the table.
+        work: runs one; it is pickled.
         address: of a running cluster ("auto" finds one on this machine); "local" starts one.
 
     Raises:
@@ -61,14 +68,18 @@ def run_on_ray(
         reason = str(error).splitlines()[0]
         raise ConfigError(f"no Ray cluster at {address!r}: {reason}") from None
     try:
-        remote = ray.remote(num_cpus=1)(run_job)
-        shared = ray.put(settings)
-        pending = {remote.remote(job, shared): job for job in jobs}
+        remote = ray.remote(num_cpus=1)(_call)
+        shared = ray.put(work)
+        pending = {remote.remote(shared, job): job for job in jobs}
         while pending:
             (done,), _ = ray.wait(list(pending), num_returns=1)
             yield pending.pop(done), ray.get(done)
     finally:
         ray.shutdown()
+
+
+def _call(work: Callable[[JobT], list[RowT]], job: JobT) -> list[RowT]:
+    return work(job)
 
 
 def _import_ray() -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -17,6 +17,7 @@ from bayes_curiosity_ros.tasks.registry import TASKS
 
 ALGORITHMS = ("trpo", "ddpg", "reinforce")
 BONUSES = ("curiosity", "vime", "rnd", "none")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class TableSettings:
         """The settings of a (task, algorithm)."""
         return self.cells[task][algorithm]
 
+    def budget(self, job: Any) -> int | None:
+        """Timesteps of a run; None for a cell that is not in the table."""
+        cell = self.cells.get(job.task, {}).get(job.algorithm)
+        return None if cell is None else cell.timesteps
+
     def with_timesteps(self, timesteps: int) -> TableSettings:
         """The same table with every budget replaced."""
         cells = {
@@ -85,6 +91,11 @@ def load_settings(path: Path) -> TableSettings:
     Raises:
         ConfigError: the file is missing, not YAML, or holds an unknown or bad value.
     """
+    return parse_file(path, _parse)
+
+
+def parse_file(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> T:
+    """Read YAML and make something of it; whatever is wrong is a ConfigError."""
     try:
         raw = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -92,8 +103,8 @@ def load_settings(path: Path) -> TableSettings:
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {str(error).splitlines()[0]}") from None
     try:
-        return _parse(raw)
-    except (TypeError, KeyError, AttributeError) as error:
+        return parse(raw)
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
         raise ConfigError(f"{path} does not fit: {error}") from None
 
 
@@ -110,9 +121,9 @@ def _parse(raw: Mapping[str, Any]) -> TableSettings:
 
 
 def _parse_row(task: str, row: Mapping[str, Any]) -> dict[str, CellSettings]:
-    _known("task", task, TASKS)
+    known_name("task", task, TASKS)
     for name in row:
-        _known("algorithm", name, ALGORITHMS)
+        known_name("algorithm", name, ALGORITHMS)
     return {
         name: CellSettings(
             timesteps=int(cell["timesteps"]),
@@ -125,12 +136,13 @@ def _parse_row(task: str, row: Mapping[str, Any]) -> dict[str, CellSettings]:
 
 
 def _parse_bonuses(task: str, row: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    _known("task", task, TASKS)
+    known_name("task", task, TASKS)
     for name in row:
-        _known("bonus", name, BONUSES)
+        known_name("bonus", name, BONUSES)
     return {name: dict(options or {}) for name, options in row.items()}
 
 
-def _known(kind: str, name: str, valid: Any) -> None:
+def known_name(kind: str, name: str, valid: Iterable[str]) -> None:
+    """Raise a ConfigError that lists the valid names, unless `name` is one."""
     if name not in valid:
         raise unknown_name(kind, name, valid)

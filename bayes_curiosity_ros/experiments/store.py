@@ -10,21 +10,53 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.experiments.jobs import Job, Row
-from bayes_curiosity_ros.experiments.settings import TableSettings
 from bayes_curiosity_ros.files import write_atomically
 
-COLUMNS = [field.name for field in dataclasses.fields(Row)]
 PARSERS = {"int": int, "float": float, "str": str}
 
 
-class Store:
+class StoredRow(Protocol):
+    """A dataclass of numbers and strings: where one run stood at one time."""
+
+    @property
+    def job(self) -> Any:
+        """The run that it belongs to."""
+        ...
+
+    @property
+    def timesteps(self) -> int:
+        """Of training, so far."""
+        ...
+
+
+class Settings(Protocol):
+    """What rows depend on."""
+
+    def fingerprint(self) -> str:
+        """Equal for equal settings; stored beside the rows."""
+        ...
+
+    def budget(self, job: Any) -> int | None:
+        """Timesteps at which a job is finished; None for one that is not of these settings."""
+        ...
+
+
+RowT = TypeVar("RowT", bound=StoredRow)
+
+
+class Store(Generic[RowT]):
     """A folder with `rows.csv` and the `settings.json` that its rows were made with."""
 
-    def __init__(self, folder: Path, settings: TableSettings) -> None:
+    def __init__(self, folder: Path, settings: Settings, row_type: type[RowT]) -> None:
         """Open or make the folder.
+
+        Args:
+            folder: where.
+            settings: of the rows.
+            row_type: the dataclass whose fields are the columns.
 
         Raises:
             ConfigError: it cannot be written, holds rows of other settings, or another process
@@ -33,6 +65,7 @@ class Store:
         self.folder = folder
         self.path = folder / "rows.csv"
         self.settings = settings
+        self.row_type = row_type
         fingerprint = settings.fingerprint()
         stored = folder / "settings.json"
         try:
@@ -59,50 +92,54 @@ class Store:
             raise ConfigError(f"another process is writing to {self.folder}") from None
         return lock
 
-    def load(self) -> list[Row]:
+    def load(self) -> list[RowT]:
         """The rows of finished jobs; what an interruption left half written is dropped."""
         if not self.path.exists():
             return []
-        with self.path.open(newline="") as file:
-            parsed = [row for raw in csv.DictReader(file) if (row := _parse(raw)) is not None]
-        rows = list({(row.job, row.timesteps): row for row in parsed}.values())
-        by_job: dict[Job, list[Row]] = defaultdict(list)
+        rows = list(
+            {(row.job, row.timesteps): row for row in read_rows(self.path, self.row_type)}.values()
+        )
+        by_job: dict[Any, list[RowT]] = defaultdict(list)
         for row in rows:
             by_job[row.job].append(row)
         whole = {job for job, mine in by_job.items() if self._finished(job, mine)}
         kept = [row for row in rows if row.job in whole]
-        write_atomically(self.path, _to_csv(kept, header=True).encode())
+        write_atomically(self.path, self._to_csv(kept, header=True).encode())
         return kept
 
-    def append(self, rows: Iterable[Row]) -> None:
+    def append(self, rows: Iterable[RowT]) -> None:
         """Add a finished job's rows, synced to disk."""
-        text = _to_csv(rows, header=not self.path.exists())
+        text = self._to_csv(rows, header=not self.path.exists())
         with self.path.open("a", newline="") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
 
-    def _finished(self, job: Job, rows: list[Row]) -> bool:
-        cell = self.settings.cells.get(job.task, {}).get(job.algorithm)
-        return cell is not None and max(row.timesteps for row in rows) >= cell.timesteps
+    def _finished(self, job: Any, rows: list[RowT]) -> bool:
+        budget = self.settings.budget(job)
+        return budget is not None and max(row.timesteps for row in rows) >= budget
+
+    def _to_csv(self, rows: Iterable[RowT], header: bool) -> str:
+        buffer = io.StringIO()
+        columns = [field.name for field in dataclasses.fields(self.row_type)]  # type: ignore[arg-type]
+        writer = csv.DictWriter(buffer, columns, lineterminator="\n")
+        if header:
+            writer.writeheader()
+        writer.writerows(dataclasses.asdict(row) for row in rows)  # type: ignore[call-overload]
+        return buffer.getvalue()
 
 
-def _parse(raw: dict[str, str]) -> Row | None:
+def read_rows(path: Path, row_type: type[RowT]) -> list[RowT]:
+    """Every whole line of a CSV file; half a line is left out."""
+    with path.open(newline="") as file:
+        return [row for raw in csv.DictReader(file) if (row := _parse(raw, row_type)) is not None]
+
+
+def _parse(raw: dict[str, str], row_type: type[RowT]) -> RowT | None:
+    fields = dataclasses.fields(row_type)  # type: ignore[arg-type]
     try:
-        return Row(
-            **{
-                field.name: PARSERS[str(field.type)](raw[field.name])
-                for field in dataclasses.fields(Row)
-            }
+        return row_type(
+            **{field.name: PARSERS[str(field.type)](raw[field.name]) for field in fields}
         )
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def _to_csv(rows: Iterable[Row], header: bool) -> str:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
-    if header:
-        writer.writeheader()
-    writer.writerows(dataclasses.asdict(row) for row in rows)
-    return buffer.getvalue()

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import sys
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 from tqdm import tqdm
 
-from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.experiments.analysis import cells_of
 from bayes_curiosity_ros.experiments.build import build_algorithm, build_bonus
-from bayes_curiosity_ros.experiments.jobs import Job, Row
-from bayes_curiosity_ros.experiments.schedule import run_locally, run_on_ray
+from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
+from bayes_curiosity_ros.experiments.running import (
+    add_place_arguments,
+    add_seeds_argument,
+    check_place,
+    chosen,
+    interruptible,
+    parse_seeds,
+    results_of,
+)
 from bayes_curiosity_ros.experiments.settings import (
     ALGORITHMS,
     BONUSES,
@@ -28,6 +32,7 @@ from bayes_curiosity_ros.experiments.settings import (
 from bayes_curiosity_ros.experiments.store import Store
 from bayes_curiosity_ros.experiments.table import to_markdown
 from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.tasks.registry import make_task
 
 
@@ -36,30 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     parser.add_argument("--algorithm", nargs="+", metavar="NAME", help="only these learners")
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
-    parser.add_argument(
-        "--seeds", default="0-9", metavar="RANGE", help="for instance 0-9, or 100,102"
-    )
+    add_seeds_argument(parser, "0-9")
     parser.add_argument("--steps", type=int, metavar="N", help="replaces every cell's budget")
-    parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE")
+    parser.add_argument(
+        "--config", type=Path, default=find("config", "table1.yaml"), metavar="FILE"
+    )
     parser.add_argument("--output", type=Path, default=Path("output/table1"), metavar="FOLDER")
-    parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
-    )
-    parser.add_argument(
-        "--cluster",
-        nargs="?",
-        const="local",
-        metavar="ADDRESS",
-        help="run on Ray: an address, auto, or nothing to start one on this machine",
-    )
+    add_place_arguments(parser)
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
-
-
-def default_config() -> Path:
-    """The shipped settings: beside the sources, or where the package was installed."""
-    source = Path(__file__).resolve().parents[2] / "config" / "table1.yaml"
-    installed = Path(sys.prefix) / "share" / "bayes_curiosity_ros" / "config" / "table1.yaml"
-    return source if source.exists() else installed
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -68,10 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.steps is not None:
         settings = settings.with_timesteps(arguments.steps)
     jobs = jobs_of(arguments, settings)
-    if arguments.workers < 1:
-        raise ConfigError(f"--workers {arguments.workers}; at least 1 is needed")
+    check_place(arguments)
     check_buildable(jobs, settings)
-    store = Store(arguments.output, settings)
+    store = Store(arguments.output, settings, Row)
     rows = store.load()
     done = {row.job for row in rows}
     missing = [job for job in jobs if job not in done]
@@ -84,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def jobs_of(arguments: argparse.Namespace, settings: TableSettings) -> list[Job]:
     """The chosen slice. Seeds vary slowest, so that early results cover the whole table."""
-    tasks = _chosen("task", arguments.task, tuple(settings.cells))
-    algorithms = _chosen("algorithm", arguments.algorithm, ALGORITHMS)
-    bonuses = _chosen("bonus", arguments.bonus, BONUSES)
+    tasks = chosen("task", arguments.task, tuple(settings.cells))
+    algorithms = chosen("algorithm", arguments.algorithm, ALGORITHMS)
+    bonuses = chosen("bonus", arguments.bonus, BONUSES)
     return [
         Job(task, algorithm, bonus, seed)
         for seed in parse_seeds(arguments.seeds)
@@ -95,24 +83,6 @@ def jobs_of(arguments: argparse.Namespace, settings: TableSettings) -> list[Job]
         if algorithm in settings.cells[task]
         for bonus in bonuses
     ]
-
-
-def parse_seeds(text: str) -> list[int]:
-    """ "0-9" or "100,102" or a mixture, as numbers.
-
-    Raises:
-        ConfigError: not such a list, or an empty one.
-    """
-    seeds: list[int] = []
-    try:
-        for part in text.split(","):
-            first, _, last = part.partition("-")
-            seeds += range(int(first), int(last or first) + 1)
-    except ValueError:
-        raise ConfigError(f"--seeds {text!r} is not like 0-9 or 100,102") from None
-    if not seeds:
-        raise ConfigError(f"--seeds {text!r} names no seed")
-    return list(dict.fromkeys(seeds))
 
 
 def check_buildable(jobs: list[Job], settings: TableSettings) -> None:
@@ -125,7 +95,7 @@ def check_buildable(jobs: list[Job], settings: TableSettings) -> None:
 
 
 def run_missing(
-    jobs: list[Job], settings: TableSettings, store: Store, arguments: argparse.Namespace
+    jobs: list[Job], settings: TableSettings, store: Store[Row], arguments: argparse.Namespace
 ) -> list[Row]:
     """Run jobs, saving each as it finishes, with a bar that shows the time left."""
     rows: list[Row] = []
@@ -133,7 +103,7 @@ def run_missing(
         return rows
     with (
         interruptible(),
-        closing(_results(jobs, settings, arguments)) as results,
+        closing(results_of(jobs, partial(run_job, settings=settings), arguments)) as results,
         tqdm(total=len(jobs), unit="run", desc="table1", smoothing=0.05) as bar,
     ):
         for job, finished in results:
@@ -142,30 +112,6 @@ def run_missing(
             bar.update()
             bar.set_postfix_str(f"{job.task} {job.algorithm} {job.bonus} {job.seed}")
     return rows
-
-
-@contextmanager
-def interruptible() -> Generator[None, None, None]:
-    """SIGTERM as Ctrl-C, and both even where a shell started us with them ignored."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, interrupt) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
-
-
-def _results(
-    jobs: list[Job], settings: TableSettings, arguments: argparse.Namespace
-) -> Generator[tuple[Job, list[Row]], None, None]:
-    if arguments.cluster is not None:
-        return run_on_ray(jobs, settings, arguments.cluster)
-    return run_locally(jobs, settings, arguments.workers)
 
 
 def report(rows: list[Row], settings: TableSettings, arguments: argparse.Namespace) -> None:
@@ -179,10 +125,3 @@ def report(rows: list[Row], settings: TableSettings, arguments: argparse.Namespa
 
         plot_curves(cells, arguments.output)
     print(f"rows, table and figures are in {arguments.output}", file=sys.stderr)
-
-
-def _chosen(kind: str, names: list[str] | None, valid: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names or []:
-        if name not in valid:
-            raise unknown_name(kind, name, valid)
-    return valid if names is None else tuple(dict.fromkeys(names))

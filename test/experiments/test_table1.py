@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,20 +153,20 @@ def test_interrupted_run_resumes_and_equals_an_unbroken_one(tiny, tmp_path, caps
     assert command(tiny, broken, "--algorithm", "trpo", "--seeds", "0-1") == 0
     assert "4 of 8 runs are already there" in capsys.readouterr().err
     settings = load_settings(tiny)
-    stores = [Store(folder, settings).load() for folder in (output, broken)]
+    stores = [Store(folder, settings, Row).load() for folder in (output, broken)]
     left, right = (sorted(_untimed(row) for row in rows) for rows in stores)
     assert left == right
     assert (broken / "table.md").read_text() == (output / "table.md").read_text()
 
 
 def test_other_settings_in_the_same_folder_are_refused(tiny, tmp_path, capsys):
-    Store(tmp_path / "out", load_settings(tiny))
+    Store(tmp_path / "out", load_settings(tiny), Row)
     assert command(tiny, tmp_path / "out", "--steps", "600") == 2
     assert "other settings" in capsys.readouterr().err
 
 
 def test_two_processes_cannot_share_a_folder(tiny, tmp_path, capsys):
-    store = Store(tmp_path / "out", load_settings(tiny))
+    store = Store(tmp_path / "out", load_settings(tiny), Row)
     assert command(tiny, tmp_path / "out") == 2
     assert "another process" in capsys.readouterr().err
     del store
@@ -184,7 +185,7 @@ def test_terminated_run_keeps_what_was_finished(tiny, tmp_path):
         time.sleep(0.05)
     process.terminate()
     assert process.wait(timeout=30) == 130
-    kept = Store(tmp_path / "out", load_settings(tiny)).load()
+    kept = Store(tmp_path / "out", load_settings(tiny), Row).load()
     assert 0 < len({row.job for row in kept}) < 80
 
 
@@ -253,7 +254,7 @@ def test_ray_gives_the_same_rows(tiny):
     pytest.importorskip("ray")
     settings: TableSettings = load_settings(tiny)
     jobs = [Job("pendulum", "trpo", "none", seed) for seed in (0, 1)]
-    on_ray = dict(schedule.run_on_ray(jobs, settings, "local"))
+    on_ray = dict(schedule.run_on_ray(jobs, partial(run_job, settings=settings), "local"))
     for job in jobs:
         expected = [_untimed(row) for row in run_job(job, settings)]
         assert [_untimed(row) for row in on_ray[job]] == expected
