@@ -60,14 +60,14 @@ def build_algorithm(
     """A learner with fresh networks."""
     center, scale, size = task.observation_center, task.observation_scale, task.action_size
     if name == "ddpg":
-        return Ddpg(center, scale, size, _config(DdpgConfig, cell.learner), rng)
+        return Ddpg(center, scale, size, make_config(DdpgConfig, cell.learner), rng)
     if name not in ALGORITHMS:
         raise unknown_name("algorithm", name, ALGORITHMS)
     policy = GaussianPolicy(center, scale, size, rng, **cell.policy)
     if name == "trpo":
-        config = _config(TrpoConfig, cell.learner)
+        config = make_config(TrpoConfig, cell.learner)
         return Trpo(policy, LinearBaseline(center, scale, config.discount), config)
-    reinforce = _config(ReinforceConfig, cell.learner)
+    reinforce = make_config(ReinforceConfig, cell.learner)
     return Reinforce(policy, LinearBaseline(center, scale, reinforce.discount), reinforce)
 
 
@@ -86,17 +86,27 @@ def build_bonus(
     if name not in BONUSES:
         raise unknown_name("bonus", name, BONUSES)
     options = dict(settings.bonuses[task.name].get(name, {}))
-    if name == "none":
-        return NoBonus()
     generator = torch.Generator().manual_seed(seed)
     if name == "curiosity":
         if rehearse:
             options["trained"] = False
         return _build_curiosity(task, seed, settings, options, generator)
+    return build_baseline(name, task, options, generator)
+
+
+def build_baseline(
+    name: str, task: Task, options: Mapping[str, Any], generator: torch.Generator
+) -> Bonus:
+    """A bonus that curiosity is compared with: "rnd", "vime" or "none"."""
     if name == "rnd":
-        return Rnd(_config(RndConfig, {"vector_size": task.observation_size} | options), generator)
-    sizes = {"vector_size": task.observation_size, "action_size": task.action_size}
-    return Vime(_config(VimeConfig, sizes | options), generator)
+        sizes = {"vector_size": task.observation_size}
+        return Rnd(make_config(RndConfig, sizes | dict(options)), generator)
+    if name == "vime":
+        sizes = {"vector_size": task.observation_size, "action_size": task.action_size}
+        return Vime(make_config(VimeConfig, sizes | dict(options)), generator)
+    if options:
+        raise ConfigError(f"bonus 'none' takes no options; got {', '.join(options)}")
+    return NoBonus()
 
 
 def _build_curiosity(
@@ -109,7 +119,7 @@ def _build_curiosity(
     """Algorithm 1 on the task's demonstrations, then the bonus at its prior."""
     shape = {"vector_size": task.observation_size} | options.pop("encoder", {})
     trained = options.pop("trained", True)
-    encoder = Encoder(_config(EncoderConfig, shape), generator)
+    encoder = Encoder(make_config(EncoderConfig, shape), generator)
     observations, actions = demonstrations(
         task.name,
         settings.demonstrations,
@@ -121,10 +131,10 @@ def _build_curiosity(
         encoder = train_embedding(trainer, progress=False)
     else:
         encoder.standardise_inputs(observations)
-    return Curiosity(encoder, _config(CuriosityConfig, options))
+    return Curiosity(encoder, make_config(CuriosityConfig, options))
 
 
-def _config(kind: Any, options: Mapping[str, Any]) -> Any:
+def make_config(kind: Any, options: Mapping[str, Any]) -> Any:
     """A frozen configuration from keyword arguments; an unknown one is the user's mistake."""
     try:
         return kind(**{key: _tupled(value) for key, value in options.items()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bayes_curiosity_ros.experiments import table1
+from bayes_curiosity_ros.experiments.curves import command as curves
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +18,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     table1.add_arguments(table)
     table.set_defaults(run_experiment=table1.run)
+    curve = experiments.add_parser(
+        "curves",
+        help="the arm's learning curves: reach and grasp, 4 bonuses",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    curves.add_arguments(curve)
+    curve.set_defaults(run_experiment=curves.run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -44,12 +44,16 @@ class Iteration:
         extrinsic_return: mean over the pass's episodes, exploration noise and all.
         success_rate: of the pass's episodes.
         diagnostics: from the learner.
+        lengths: (E,) steps of each of the pass's episodes, in their fixed order.
+        succeeded: (E,) bool, of the same episodes.
     """
 
     timesteps: int
     extrinsic_return: float
     success_rate: float
     diagnostics: dict[str, float]
+    lengths: np.ndarray
+    succeeded: np.ndarray
 
 
 class Trainer:
@@ -98,6 +102,8 @@ class Trainer:
             float(episodes.returns().mean()),
             float(episodes.succeeded.mean()),
             diagnostics,
+            episodes.lengths,
+            episodes.succeeded,
         )
 
     def _count(self, episodes: Episodes) -> None:

@@ -1,0 +1,1 @@
+"""The arm's learning curves: runs, resumable; tables, figures and films of them."""

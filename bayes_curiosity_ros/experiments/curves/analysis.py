@@ -1,0 +1,113 @@
+"""From rows to curves: quartiles over seeds, final values, steps to reach a level."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW, WINDOW, Row
+
+FINAL_SHARE = 0.1
+LEVELS = (0.25, 0.5, 0.75)
+MEASURES = {WINDOW: "successes_per_timestep", LONG_WINDOW: "successes_per_timestep_100"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed.
+
+    Attributes:
+        timesteps: (K,) increasing.
+        values: (K,) successes ÷ timesteps.
+        first_success: steps; infinite: never.
+    """
+
+    timesteps: np.ndarray
+    values: np.ndarray
+    first_success: float
+
+    def at(self, grid: np.ndarray) -> np.ndarray:
+        """(G,): the first value at or after each time, the last one beyond the end."""
+        which = np.searchsorted(self.timesteps, grid, side="left")
+        return self.values[which.clip(0, len(self.values) - 1)]
+
+    def final(self) -> float:
+        """Mean over the last tenth of the run."""
+        late = self.timesteps > (1 - FINAL_SHARE) * self.timesteps[-1]
+        return float(self.values[late].mean())
+
+    def steps_to(self, level: float) -> float:
+        """Timesteps at which `level` is first reached; infinite: never."""
+        return first_time(self.timesteps, self.values, level)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """All seeds of one (task, method)."""
+
+    runs: Sequence[Run]
+
+    @property
+    def budget(self) -> float:
+        """Timesteps that every seed took."""
+        return min(float(run.timesteps[-1]) for run in self.runs)
+
+    def quartiles(self, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lower quartile, median and upper quartile over seeds at these times: (G,) each."""
+        lower, median, upper = np.percentile([run.at(grid) for run in self.runs], [25, 50, 75], 0)
+        return lower, median, upper
+
+    def final(self) -> float:
+        """Median over seeds."""
+        return float(np.median([run.final() for run in self.runs]))
+
+    def steps_to(self, level: float) -> tuple[float, float, float]:
+        """Lower quartile, median and upper quartile over seeds; infinite: never."""
+        return ordered_quartiles([run.steps_to(level) for run in self.runs])
+
+    def first_success(self) -> tuple[float, float, float]:
+        """Lower quartile, median and upper quartile over seeds; infinite: never."""
+        return ordered_quartiles([run.first_success for run in self.runs])
+
+
+Curves = Mapping[tuple[str, str], Curve]
+
+
+def curves_of(rows: Iterable[Row], window: int) -> dict[tuple[str, str], Curve]:
+    """Rows by (task, method), judged over the most recent `window` episodes."""
+    seeds: dict[tuple[str, str], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        seeds[row.task, row.bonus][row.seed].append(row)
+    return {
+        key: Curve([_run(run, MEASURES[window]) for run in by_seed.values()])
+        for key, by_seed in seeds.items()
+    }
+
+
+def grid_of(curves: Iterable[Curve], points: int = 200) -> np.ndarray:
+    """Times at which all of these curves can be compared."""
+    return np.linspace(0.0, min(curve.budget for curve in curves), points + 1)
+
+
+def first_time(times: np.ndarray, values: np.ndarray, level: float) -> float:
+    """When a series first reaches a level; infinite: never."""
+    reached = np.flatnonzero(values >= level)
+    return float(times[reached[0]]) if len(reached) else float("inf")
+
+
+def ordered_quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """Quartiles that are values themselves, so that infinity needs no arithmetic."""
+    lower, median, upper = np.percentile(values, [25, 50, 75], method="higher")
+    return float(lower), float(median), float(upper)
+
+
+def _run(rows: list[Row], measure: str) -> Run:
+    first = rows[-1].first_success
+    return Run(
+        np.array([row.timesteps for row in rows], dtype=float),
+        np.array([getattr(row, measure) for row in rows]),
+        float(first) if first >= 0 else float("inf"),
+    )

@@ -1,0 +1,93 @@
+"""The curves as a figure, laid out like the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+from bayes_curiosity_ros.experiments.curves.analysis import Curve, Curves, grid_of
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+# Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
+STYLES = {
+    "curiosity": ("#0072B2", "-"),
+    "rnd": ("#D55E00", "--"),
+    "vime": ("#009E73", "-."),
+    "none": ("#555555", ":"),
+}
+SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+LABELS = {"rnd": "RND", "vime": "VIME", "none": "no bonus"}
+TITLES = {
+    "reach": "Cartesian reach",
+    "grasp": "Cartesian grasp",
+    "visual_reach": "visuomotor reach",
+    "visual_grasp": "visuomotor grasp",
+    "arm_reach": "reach on the arm, over ROS",
+}
+LAYOUT = (("reach", "grasp", None), ("visual_reach", "visual_grasp", "arm_reach"))
+
+
+def plot_paper(curves: Curves, path: Path) -> None:
+    """Five panels and a legend; a panel without data says so."""
+    figure, panels = plt.subplots(2, 3, figsize=(10.5, 5.6), layout="constrained")
+    for names, axes_row in zip(LAYOUT, panels, strict=True):
+        for task, axes in zip(names, axes_row, strict=True):
+            if task is not None:
+                _panel(axes, curves, task)
+    _legend(panels[0][2], figure)
+    for row in panels:
+        row[0].set_ylabel("successes ÷ timesteps")
+    _save(figure, path)
+
+
+def plot_one(curves: Curves, task: str, path: Path) -> None:
+    """A single panel with its own legend, for ablations."""
+    figure, axes = plt.subplots(figsize=(8.0, 4.5), layout="constrained")
+    _panel(axes, curves, task)
+    axes.set_ylabel("successes ÷ timesteps")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    _save(figure, path)
+
+
+def _panel(axes: Axes, curves: Curves, task: str) -> None:
+    mine = {name: curve for (t, name), curve in curves.items() if t == task}
+    axes.set(title=TITLES[task], xlabel="timesteps")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.spines[["top", "right"]].set_visible(False)
+    if not mine:
+        axes.text(0.5, 0.5, "no runs yet", ha="center", va="center", transform=axes.transAxes)
+        return
+    for index, (name, curve) in enumerate(mine.items()):
+        _draw(axes, curve, name, STYLES.get(name, (SPARE[index % len(SPARE)], "-")))
+    axes.set_xlim(0, max(curve.budget for curve in mine.values()))
+    axes.set_ylim(bottom=0)
+
+
+def _draw(axes: Axes, curve: Curve, name: str, style: tuple[str, str]) -> None:
+    grid = grid_of([curve])
+    lower, median, upper = curve.quartiles(grid)
+    color, line = style
+    axes.plot(grid, median, line, color=color, label=LABELS.get(name, name), linewidth=1.8)
+    axes.fill_between(grid, lower, upper, color=color, alpha=0.18, linewidth=0)
+
+
+def _legend(axes: Axes, figure: Figure) -> None:
+    lines = {}
+    for panel in figure.axes:
+        for line, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            lines[label] = line
+    axes.axis("off")
+    title = "median and quartiles over seeds"
+    axes.legend(list(lines.values()), list(lines), loc="center", frameon=False, title=title)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,53 @@
+"""The curves as a table: steps to reach, and how the paper's claims fared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bayes_curiosity_ros.experiments.curves.analysis import LEVELS, Curve, Curves
+from bayes_curiosity_ros.experiments.curves.claims import steps, verdicts
+
+LEGEND = """\
+Successes ÷ timesteps of the {window} most recent training episodes, exploration noise included.
+Final: per seed, the mean over the last tenth of training; median over seeds. Steps to reach 25,
+50 and 75 % of the best method's final value on that task: median (lower, upper quartile) over
+seeds, quartiles being values that a seed had. First success: the same, of training steps to the
+end of the first successful episode.
+"""
+
+
+def to_markdown(by_window: Mapping[int, Curves]) -> str:
+    """A table and the claims, for each window of episodes."""
+    return "\n".join(_section(window, curves) for window, curves in by_window.items())
+
+
+def _section(window: int, curves: Curves) -> str:
+    levels = " | ".join(f"steps to {level:.0%}" for level in LEVELS)
+    head = f"| task | bonus | final | {levels} | first success | seeds |"
+    lines = []
+    for task in dict.fromkeys(task for task, _ in curves):
+        row = {name: curve for (t, name), curve in curves.items() if t == task}
+        best = max(curve.final() for curve in row.values())
+        lines += [_line(task, name, curve, best) for name, curve in row.items()]
+    table = [head, "|---" * (len(LEVELS) + 5) + "|", *lines, ""]
+    title = f"## Over {window} episodes\n"
+    return "\n".join([title, LEGEND.format(window=window), *table, *_claims(curves)])
+
+
+def _line(task: str, name: str, curve: Curve, best: float) -> str:
+    reached = [_quartiles(curve.steps_to(level * best)) for level in LEVELS]
+    fields = [task, name, f"{curve.final():.4f}", *reached, _quartiles(curve.first_success())]
+    return "| " + " | ".join([*fields, str(len(curve.runs))]) + " |"
+
+
+def _quartiles(values: tuple[float, float, float]) -> str:
+    lower, median, upper = (steps(value) for value in values)
+    return f"{median} ({lower}, {upper})"
+
+
+def _claims(curves: Curves) -> list[str]:
+    lines = [
+        f"- {'holds' if verdict.holds else 'does not hold'}: {verdict.claim} ({verdict.evidence})"
+        for verdict in verdicts(curves)
+    ]
+    return ["### Claims\n", *lines, ""] if lines else []
