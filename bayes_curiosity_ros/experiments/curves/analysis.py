@@ -20,19 +20,20 @@ class Run:
     """One seed.
 
     Attributes:
+        seed: of the run.
         timesteps: (K,) increasing.
         values: (K,) successes ÷ timesteps.
         first_success: steps; infinite: never.
     """
 
+    seed: int
     timesteps: np.ndarray
     values: np.ndarray
     first_success: float
 
     def at(self, grid: np.ndarray) -> np.ndarray:
-        """(G,): the first value at or after each time, the last one beyond the end."""
-        which = np.searchsorted(self.timesteps, grid, side="left")
-        return self.values[which.clip(0, len(self.values) - 1)]
+        """(G,): values at these times, on straight lines between the rows."""
+        return np.interp(grid, self.timesteps, self.values)
 
     def final(self) -> float:
         """Mean over the last tenth of the run."""
@@ -49,6 +50,11 @@ class Curve:
     """All seeds of one (task, method)."""
 
     runs: Sequence[Run]
+
+    @property
+    def begin(self) -> float:
+        """Timesteps at which every seed has its first row."""
+        return max(float(run.timesteps[0]) for run in self.runs)
 
     @property
     def budget(self) -> float:
@@ -87,9 +93,10 @@ def curves_of(rows: Iterable[Row], window: int) -> dict[tuple[str, str], Curve]:
     }
 
 
-def grid_of(curves: Iterable[Curve], points: int = 200) -> np.ndarray:
+def grid_of(curves: Sequence[Curve], points: int = 200) -> np.ndarray:
     """Times at which all of these curves can be compared."""
-    return np.linspace(0.0, min(curve.budget for curve in curves), points + 1)
+    begin, end = max(c.begin for c in curves), min(c.budget for c in curves)
+    return np.linspace(begin, end, points + 1)
 
 
 def first_time(times: np.ndarray, values: np.ndarray, level: float) -> float:
@@ -107,6 +114,7 @@ def ordered_quartiles(values: Sequence[float]) -> tuple[float, float, float]:
 def _run(rows: list[Row], measure: str) -> Run:
     first = rows[-1].first_success
     return Run(
+        rows[-1].seed,
         np.array([row.timesteps for row in rows], dtype=float),
         np.array([getattr(row, measure) for row in rows]),
         float(first) if first >= 0 else float("inf"),

@@ -8,7 +8,7 @@ from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.curiosity.continual import ContinualCuriosity
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.encoder import Encoder
-from bayes_curiosity_ros.experiments.build import build_baseline, make_config
+from bayes_curiosity_ros.experiments.build import build_baseline
 from bayes_curiosity_ros.experiments.curves.groundwork import (
     Groundwork,
     learner_rng,
@@ -16,6 +16,7 @@ from bayes_curiosity_ros.experiments.curves.groundwork import (
 )
 from bayes_curiosity_ros.learning.pretrained import load_policy
 from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
+from bayes_curiosity_ros.robot.settings import build
 
 
 def build_trainer(ground: Groundwork, seed: int) -> Trainer:
@@ -34,7 +35,7 @@ def build_bonus(ground: Groundwork, seed: int) -> Bonus:
     if method.bonus != "curiosity":
         generator = torch.Generator().manual_seed(seed)
         return build_baseline(method.bonus, ground.task, method.options, generator)
-    config = make_config(CuriosityConfig, method.options)
+    config = build(CuriosityConfig, method.options, method.bonus)
     if method.embedding == "continual":
         encoder = _scaled_by_task(ground.random_encoder(seed), ground)
         return ContinualCuriosity(encoder, config, method.continual, seed)
@@ -52,7 +53,10 @@ def check_buildable(ground: Groundwork) -> None:
     if method.bonus != "curiosity":
         build_bonus(ground, 0)
         return
-    config, encoder = make_config(CuriosityConfig, method.options), ground.random_encoder(0)
+    config, encoder = (
+        build(CuriosityConfig, method.options, method.bonus),
+        ground.random_encoder(0),
+    )
     if method.embedding == "continual":
         ContinualCuriosity(encoder, config, method.continual)
     else:

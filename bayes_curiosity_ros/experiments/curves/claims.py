@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from bayes_curiosity_ros.experiments.curves.analysis import Curve, Curves, first_time, grid_of
 
 OURS = "curiosity"
@@ -46,19 +44,19 @@ def verdicts(curves: Curves) -> list[Verdict]:
 def dominance(task: str, ours: Curve, others: dict[str, Curve]) -> Verdict:
     """Our lower quartile above everyone's upper one throughout the middle half of training."""
     shares = {}
+    grid = grid_of([ours, *others.values()])
+    middle = (grid >= 0.25 * grid[-1]) & (grid <= 0.75 * grid[-1])
     for name, other in others.items():
-        grid = grid_of([ours, *others.values()])
         above = ours.quartiles(grid)[0] > other.quartiles(grid)[2]
-        middle = (grid >= 0.25 * grid[-1]) & (grid <= 0.75 * grid[-1])
         shares[name] = float(above[middle].mean()), float(above.mean())
     evidence = "; ".join(
-        f"{name}: {middle:.0%} of the middle half, {whole:.0%} of all"
-        for name, (middle, whole) in shares.items()
+        f"{name}: {half:.0%} of the middle half, {whole:.0%} of all"
+        for name, (half, whole) in shares.items()
     )
     return Verdict(
         f"{task}: curiosity's lower quartile is above the upper quartile of every other method "
         "throughout the middle half of training",
-        all(middle == 1.0 for middle, _ in shares.values()),
+        all(half == 1.0 for half, _ in shares.values()),
         evidence,
     )
 
@@ -110,12 +108,11 @@ def lower_quartile_reaches(curve: Curve, level: float) -> float:
 
 
 def median_reaches(curve: Curve, level: float) -> float:
-    """Steps until the median over seeds is at a level; at least one row's worth."""
+    """Steps until the median over seeds is at a level."""
     grid = grid_of([curve])
-    first = max(float(run.timesteps[0]) for run in curve.runs)
-    return max(first_time(grid, curve.quartiles(grid)[1], level), first)
+    return first_time(grid, curve.quartiles(grid)[1], level)
 
 
 def steps(count: float) -> str:
     """Thousands of steps, or "never"."""
-    return f"{count / 1000:.1f}k" if np.isfinite(count) else "never"
+    return f"{count / 1000:.1f}k" if math.isfinite(count) else "never"

@@ -6,14 +6,14 @@ import argparse
 import dataclasses
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import torch
 from tqdm import tqdm
 
-from bayes_curiosity_ros.experiments.curves.analysis import MEASURES, curves_of
+from bayes_curiosity_ros.experiments.curves.analysis import MEASURES, Curves, curves_of
 from bayes_curiosity_ros.experiments.curves.build import check_buildable
 from bayes_curiosity_ros.experiments.curves.groundwork import Groundwork
 from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW, WINDOW, Job, Row, Work
@@ -28,9 +28,11 @@ from bayes_curiosity_ros.experiments.running import (
     parse_seeds,
     results_of,
 )
+from bayes_curiosity_ros.experiments.settings import BONUSES
 from bayes_curiosity_ros.experiments.store import Store, read_rows
 from bayes_curiosity_ros.files import write_atomically
 from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.tasks.registry import ARM_TASKS
 
 REFRESH_S = 1.0
 Stores = dict[tuple[str, str], Store[Row]]
@@ -40,31 +42,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment curves`."""
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
-    add_seeds_argument(parser, "0-4")
-    parser.add_argument("--timesteps", type=int, metavar="N", help="replaces every budget")
     parser.add_argument(
         "--config", type=Path, default=find("config", "curves.yaml"), metavar="FILE"
     )
     parser.add_argument("--output", type=Path, default=Path("output/curves"), metavar="FOLDER")
+    parser.add_argument("--no-videos", action="store_true", help="leave out the films")
+    add_shared_arguments(parser)
+
+
+def add_shared_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that ablations have too."""
+    add_seeds_argument(parser, "0-4")
+    parser.add_argument("--timesteps", type=int, metavar="N", help="replaces every budget")
     add_place_arguments(parser)
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
-    parser.add_argument("--no-videos", action="store_true", help="leave out the films")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, then report on all that is in the folder."""
     settings = load_curves(arguments.config)
-    if arguments.timesteps is not None:
-        settings = settings.with_timesteps(arguments.timesteps)
-    run_missing(settings, arguments)
-    report(arguments)
+    tasks = chosen("task", arguments.task, tuple(settings.tasks))
+    bonuses = dict.fromkeys(name for task in tasks for name in settings.methods[task])
+    methods = chosen("bonus", arguments.bonus, tuple(bonuses))
+    work = run_missing(settings, tasks, methods, arguments)
+    by_window = write_table(arguments.output)
+    if not arguments.no_plots:
+        from bayes_curiosity_ros.experiments.curves.plots import plot_paper
+
+        plot_paper(by_window[LONG_WINDOW], arguments.output / "curves.png")
+        plot_paper(by_window[WINDOW], arguments.output / f"curves_{WINDOW}.png")
+    if not arguments.no_videos:
+        from bayes_curiosity_ros.experiments.curves.films import film_best
+
+        film_best(by_window[LONG_WINDOW], work)
+    print(f"rows, table, figures and films are in {arguments.output}", file=sys.stderr)
     return 0
 
 
-def run_missing(settings: CurveSettings, arguments: argparse.Namespace) -> None:
+def run_missing(
+    settings: CurveSettings,
+    tasks: Sequence[str],
+    methods: Sequence[str],
+    arguments: argparse.Namespace,
+) -> Work:
     """Check everything, prepare, then run the chosen jobs that are not there yet."""
-    jobs = jobs_of(arguments, settings)
+    if arguments.timesteps is not None:
+        settings = settings.with_timesteps(arguments.timesteps)
     check_place(arguments)
+    jobs = jobs_of(settings, tasks, methods, parse_seeds(arguments.seeds))
     torch.set_num_threads(1)
     work = work_of(jobs, settings, arguments.output)
     stores = {key: Store(work.cell_folder(*key), cell, Row) for key, cell in work.cells.items()}
@@ -75,16 +100,16 @@ def run_missing(settings: CurveSettings, arguments: argparse.Namespace) -> None:
     with interruptible():
         prepare(missing, work)
         train(missing, work, stores, arguments)
+    return work
 
 
-def jobs_of(arguments: argparse.Namespace, settings: CurveSettings) -> list[Job]:
+def jobs_of(
+    settings: CurveSettings, tasks: Sequence[str], methods: Sequence[str], seeds: Sequence[int]
+) -> list[Job]:
     """The chosen slice. Seeds vary slowest, so that early results cover everything."""
-    tasks = chosen("task", arguments.task, tuple(settings.tasks))
-    every = dict.fromkeys(name for task in tasks for name in settings.methods[task])
-    methods = chosen("bonus", arguments.bonus, tuple(every))
     return [
         Job(task, method, seed)
-        for seed in parse_seeds(arguments.seeds)
+        for seed in seeds
         for task in tasks
         for method in methods
         if method in settings.methods[task]
@@ -144,22 +169,24 @@ def progress(jobs: list[Job], work: Work) -> Generator[None, None, None]:
             bar.update(taken() - bar.n)
 
 
-def report(arguments: argparse.Namespace) -> None:
-    """Write table.md, the figures and the films of all rows in the folder."""
-    rows = all_rows(arguments.output)
-    by_window = {window: curves_of(rows, window) for window in MEASURES}
-    markdown = to_markdown(by_window)
-    write_atomically(arguments.output / "table.md", markdown.encode())
+def write_table(folder: Path, claims: bool = True) -> dict[int, Curves]:
+    """Write and print table.md of all rows in the folder; the curves, by window."""
+    rows = all_rows(folder)
+    by_window: dict[int, Curves] = {window: curves_of(rows, window) for window in MEASURES}
+    markdown = to_markdown(by_window, claims)
+    write_atomically(folder / "table.md", markdown.encode())
     print(markdown)
-    if not arguments.no_plots:
-        from bayes_curiosity_ros.experiments.curves.plots import plot_paper
-
-        plot_paper(by_window[LONG_WINDOW], arguments.output / "curves.png")
-        plot_paper(by_window[WINDOW], arguments.output / f"curves_{WINDOW}.png")
-    print(f"rows, table and figures are in {arguments.output}", file=sys.stderr)
+    return by_window
 
 
 def all_rows(folder: Path) -> list[Row]:
     """The rows of every cell in a folder of results, whenever they were made."""
     paths = sorted(folder.glob("*/*/rows.csv"))
-    return [row for path in paths for row in read_rows(path, Row)]
+    rows = [row for path in paths for row in read_rows(path, Row)]
+    known = [*ARM_TASKS], [*BONUSES]
+    return sorted(rows, key=lambda row: (_place(row.task, known[0]), _place(row.bonus, known[1])))
+
+
+def _place(name: str, known: Sequence[str]) -> int:
+    """Known names first, in their own order."""
+    return known.index(name) if name in known else len(known)

@@ -25,6 +25,7 @@ from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.demonstrations import Demonstrations, collect
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.task import Task
 
 Tell = Callable[[str], object]
 
@@ -40,7 +41,8 @@ class Groundwork:
 
     def __init__(self, folder: Path, cell: CellSettings, threads: int = 1) -> None:
         self.cell = cell
-        self.task: ArmTask = named_arm_task(cell.task, RobotConfig.load(), threads=threads)
+        self.arm: ArmTask = named_arm_task(cell.task, RobotConfig.load(), threads=threads)
+        self.task: Task = self.arm
         training = cell.training
         shown = digest([cell.task, self.world, dataclasses.asdict(training.demonstrations)])
         embedding = digest([shown, self.encoder, dataclasses.asdict(training.embedding)])
@@ -53,7 +55,7 @@ class Groundwork:
     @property
     def world(self) -> str:
         """A digest of the task's definition: other numbers there make other results."""
-        task = self.task
+        task = self.arm
         parts = [task.config, task.placement, task.robot]  # type: ignore[attr-defined]
         return digest([task.horizon, *(dataclasses.asdict(part) for part in parts)])
 
@@ -116,7 +118,7 @@ class Groundwork:
         return self._stem.with_name(f"{self._stem.name}_{what}_{name}.{suffix}")
 
     def _demonstrate(self, tell: Tell) -> None:
-        shown = collect(self.task, self.cell.training.demonstrations)
+        shown = collect(self.arm, self.cell.training.demonstrations)
         shown.save(self.demonstrations)
         tell(
             f"{self.cell.task}: {len(shown.actions)} demonstrations, {shown.successes} of "

@@ -79,24 +79,24 @@ class Record:
         self._points, self._budget = points, budget
         self._recent: deque[tuple[int, bool]] = deque(maxlen=LONG_WINDOW)
         self._episodes = 0
-        self._began_s = time.monotonic()
 
-    @property
-    def seconds(self) -> float:
-        """Of wall time."""
-        return time.monotonic() - self._began_s
+    def add(self, iteration: Iteration, first_success: int | None, seconds: float) -> None:
+        """Take in an iteration; a row where one is due, and at the end.
 
-    def add(self, iteration: Iteration, first_success: int | None) -> None:
-        """Take in an iteration; a row where one is due, and at the end."""
+        Args:
+            iteration: its episodes.
+            first_success: timesteps to the first successful episode of the run.
+            seconds: of wall time so far.
+        """
         self._recent.extend(
             zip(iteration.lengths.tolist(), iteration.succeeded.tolist(), strict=True)
         )
         self._episodes += len(iteration.lengths)
         steps = iteration.timesteps
         if steps * self._points >= (len(self.rows) + 1) * self._budget or steps >= self._budget:
-            self.rows.append(self._row(iteration, first_success))
+            self.rows.append(self._row(iteration, first_success, seconds))
 
-    def _row(self, iteration: Iteration, first_success: int | None) -> Row:
+    def _row(self, iteration: Iteration, first_success: int | None, seconds: float) -> Row:
         recent = list(self._recent)
         return Row(
             self.job.task,
@@ -110,7 +110,7 @@ class Record:
             round(iteration.success_rate, 4),
             round(iteration.diagnostics["intrinsic"], 8),
             -1 if first_success is None else first_success,
-            round(self.seconds, 3),
+            round(seconds, 3),
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -119,7 +119,6 @@ class Record:
             "rows": [dataclasses.asdict(row) for row in self.rows],
             "recent": [[length, succeeded] for length, succeeded in self._recent],
             "episodes": self._episodes,
-            "seconds": self.seconds,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -127,7 +126,6 @@ class Record:
         self.rows = [Row(**row) for row in state["rows"]]
         self._recent.extend((length, succeeded) for length, succeeded in state["recent"])
         self._episodes = int(state["episodes"])
-        self._began_s = time.monotonic() - float(state["seconds"])
 
 
 @dataclass(frozen=True)
@@ -147,18 +145,22 @@ class Work:
         torch.set_num_threads(1)
         cell = self.cells[job.task, job.bonus]
         trainer = self.trainer(job)
-        record = Record(job, cell.points, cell.timesteps)
+        record, began_s = Record(job, cell.points, cell.timesteps), time.monotonic()
         checkpoint = self.checkpoint(job)
         if checkpoint.exists():
-            record.load_state_dict(load_checkpoint(checkpoint, trainer))
+            saved = load_checkpoint(checkpoint, trainer)
+            record.load_state_dict(saved["record"])
+            began_s -= saved["seconds"]
         saved_s = time.monotonic()
         while trainer.timesteps < cell.timesteps:
-            record.add(trainer.iterate(), trainer.first_success)
+            iteration = trainer.iterate()
+            record.add(iteration, trainer.first_success, time.monotonic() - began_s)
             self._show_progress(job, trainer)
-            if time.monotonic() - saved_s > CHECKPOINT_S:
-                save_checkpoint(checkpoint, trainer, record.state_dict())
+            ended = trainer.timesteps >= cell.timesteps
+            if ended or time.monotonic() - saved_s > CHECKPOINT_S:
                 saved_s = time.monotonic()
-        save_checkpoint(checkpoint, trainer, record.state_dict())
+                extra = {"record": record.state_dict(), "seconds": saved_s - began_s}
+                save_checkpoint(checkpoint, trainer, extra)
         return record.rows
 
     def trainer(self, job: Job) -> Trainer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -21,7 +23,8 @@ STYLES = {
     "vime": ("#009E73", "-."),
     "none": ("#555555", ":"),
 }
-SPARE = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+SPARE = ("#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLUMNS = 3
 LABELS = {"rnd": "RND", "vime": "VIME", "none": "no bonus"}
 TITLES = {
     "reach": "Cartesian reach",
@@ -46,12 +49,22 @@ def plot_paper(curves: Curves, path: Path) -> None:
     _save(figure, path)
 
 
-def plot_one(curves: Curves, task: str, path: Path) -> None:
-    """A single panel with its own legend, for ablations."""
-    figure, axes = plt.subplots(figsize=(8.0, 4.5), layout="constrained")
-    _panel(axes, curves, task)
-    axes.set_ylabel("successes ÷ timesteps")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+def plot_panels(
+    curves: Curves, task: str, panels: Mapping[str, Sequence[str]], path: Path
+) -> None:
+    """One panel per title with these methods of a task, each with its legend."""
+    rows = math.ceil(len(panels) / COLUMNS)
+    size = (3.5 * COLUMNS, 2.8 * rows)
+    figure, grid = plt.subplots(rows, COLUMNS, figsize=size, layout="constrained", squeeze=False)
+    for axes, (title, names) in zip(grid.flat, panels.items(), strict=False):
+        _panel(axes, {(task, n): curves[task, n] for n in names if (task, n) in curves}, task)
+        axes.set_title(title)
+        if axes.has_data():
+            axes.legend(fontsize="x-small", frameon=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.axis("off")
+    for row in grid:
+        row[0].set_ylabel("successes ÷ timesteps")
     _save(figure, path)
 
 
@@ -62,9 +75,11 @@ def _panel(axes: Axes, curves: Curves, task: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if not mine:
         axes.text(0.5, 0.5, "no runs yet", ha="center", va="center", transform=axes.transAxes)
+        axes.set(xticks=[], yticks=[])
         return
-    for index, (name, curve) in enumerate(mine.items()):
-        _draw(axes, curve, name, STYLES.get(name, (SPARE[index % len(SPARE)], "-")))
+    spare = iter(SPARE * len(mine))
+    for name, curve in mine.items():
+        _draw(axes, curve, name, STYLES[name] if name in STYLES else (next(spare), "-"))
     axes.set_xlim(0, max(curve.budget for curve in mine.values()))
     axes.set_ylim(bottom=0)
 

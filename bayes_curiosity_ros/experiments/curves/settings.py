@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bayes_curiosity_ros.curiosity.continual import ContinualConfig
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
-from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.settings import BONUSES, known_name, parse_file
 from bayes_curiosity_ros.learning.trpo import TrpoConfig
 from bayes_curiosity_ros.robot.settings import build
@@ -154,11 +154,13 @@ class CurveSettings:
         points: rows of a run.
         tasks: by name.
         methods: by task, then by name; a curve each.
+        panels: which methods to draw together, by title; empty for a panel per task.
     """
 
     points: int
     tasks: Mapping[str, TaskSettings]
     methods: Mapping[str, Mapping[str, Method]]
+    panels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.points < 1:
@@ -219,16 +221,17 @@ def _parse_ablations(raw: Mapping[str, Any], path: Path) -> CurveSettings:
     curves = load_curves(path.parent / raw["curves"])
     task = raw["task"]
     known_name("task", task, curves.tasks)
-    methods = {}
+    bases, methods = curves.methods[task], {}
     for name, changes in raw["variants"].items():
         changes = dict(changes or {})
-        base = changes.get("bonus", "curiosity")
-        if base not in curves.methods[task]:
-            raise unknown_name(f"bonus of {name}:", base, curves.methods[task])
-        shared = curves.methods[task][base]
-        plain = {"bonus": base, "encoder": shared.encoder, **shared.options}
-        methods[name] = _method(plain | changes, f"variants.{name}")
-    return CurveSettings(curves.points, {task: curves.tasks[task]}, {task: methods})
+        bonus = changes.get("bonus", "curiosity")
+        known_name(f"bonus of {name}:", bonus, bases)
+        base = {"bonus": bonus, "encoder": bases[bonus].encoder, **bases[bonus].options}
+        methods[name] = _method(base | changes, f"variants.{name}")
+    panels = {title: list(names) for title, names in raw["panels"].items()}
+    for name in {name for names in panels.values() for name in names}:
+        known_name("variant", name, methods)
+    return CurveSettings(curves.points, {task: curves.tasks[task]}, {task: methods}, panels)
 
 
 def _method(values: Mapping[str, Any], where: str) -> Method:

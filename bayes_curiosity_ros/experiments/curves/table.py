@@ -16,9 +16,17 @@ end of the first successful episode.
 """
 
 
-def to_markdown(by_window: Mapping[int, Curves]) -> str:
-    """A table and the claims, for each window of episodes."""
-    return "\n".join(_section(window, curves) for window, curves in by_window.items())
+def to_markdown(by_window: Mapping[int, Curves], claims: bool = True) -> str:
+    """A table for each window of episodes.
+
+    Args:
+        by_window: curves, by the number of episodes that they were judged over.
+        claims: put the paper's claims to them.
+    """
+    sections = []
+    for window, curves in by_window.items():
+        sections += [_section(window, curves), *(_claims(curves) if claims else [])]
+    return "\n".join(sections)
 
 
 def _section(window: int, curves: Curves) -> str:
@@ -31,7 +39,7 @@ def _section(window: int, curves: Curves) -> str:
         lines += [_line(task, name, curve, best) for name, curve in row.items()]
     table = [head, "|---" * (len(LEVELS) + 5) + "|", *lines, ""]
     title = f"## Over {window} episodes\n"
-    return "\n".join([title, LEGEND.format(window=window), *table, *_claims(curves)])
+    return "\n".join([title, LEGEND.format(window=window), *table])
 
 
 def _line(task: str, name: str, curve: Curve, best: float) -> str:

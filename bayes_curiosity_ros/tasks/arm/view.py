@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -26,6 +26,9 @@ INSET_SHARE = 0.2  # of the film's width, for each of the two images
 BORDER_PX = 4
 FFMPEG_TIMEOUT_S = 120.0
 SUFFIXES = (".gif", ".mp4", ".png")
+
+# From states (N, S), and a source of chance, to actions (N, A).
+Actor = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Open a window, or write a film."""
     task = make_arm_task(arguments, threads=1)
-    states = episodes(task, arguments.policy, arguments.episodes, arguments.seed)
+    states = episodes(task, actor(task, arguments.policy), arguments.episodes, arguments.seed)
     if arguments.output is None and has_screen():
         show(task, states)
         return 0
@@ -67,7 +70,14 @@ def has_screen() -> bool:
     )
 
 
-def episodes(task: ArmTask, policy: str, count: int, seed: int) -> Iterator[np.ndarray]:
+def actor(task: ArmTask, policy: str) -> Actor:
+    """The expert, or chance."""
+    if policy == "expert":
+        return lambda states, rng: task.expert_at(states)
+    return lambda states, rng: rng.uniform(-1, 1, (len(states), task.action_size))
+
+
+def episodes(task: ArmTask, act: Actor, count: int, seed: int) -> Iterator[np.ndarray]:
     """Every state, (1, S), of some episodes."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
@@ -76,8 +86,7 @@ def episodes(task: ArmTask, policy: str, count: int, seed: int) -> Iterator[np.n
         for _ in range(task.horizon):
             if task.terminal(states)[0]:
                 break
-            random = rng.uniform(-1, 1, (1, task.action_size))
-            states = task.advance(states, task.expert_at(states) if policy == "expert" else random)
+            states = task.advance(states, act(states, rng))
             yield states
 
 
@@ -96,6 +105,14 @@ def film(
             picture = cameras[variant].color(spectator()).copy()
             inset(picture, task, state)
             yield picture
+
+
+def robots_view(task: ArmTask, states: Iterator[np.ndarray], height: int) -> Iterator[np.ndarray]:
+    """Pictures from the robot's own camera, (H, W, 3) uint8, enlarged; they need no OpenGL."""
+    for state in states:
+        color = task.camera.frames(state)[0][0]
+        scale = max(1, height // len(color))
+        yield color.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
 def spectator() -> mujoco.MjvCamera:
