@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
-from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.encoder import Encoder, with_constant
 from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
 from bayes_curiosity_ros.curiosity.vector_features import VectorFeatures
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
@@ -84,13 +85,19 @@ class Curiosity:
         """Take in every observation of each episode, the first and the last included."""
         # All are encoded, and so checked, before the first is taken in.
         for features in [self.encoder.features(episode.visited()) for episode in episodes]:
-            self.regression.update(features, forgetting=self.config.forgetting)
+            self._take_in(features)
 
     def observe(self, observations: Observations) -> None:
         """Take in one episode's observations."""
-        self.regression.update(
-            self.encoder.features(observations), forgetting=self.config.forgetting
-        )
+        self._take_in(self.encoder.features(observations))
+
+    def evaluate_latent(self, latent: Tensor) -> np.ndarray:
+        """The reward of observations that were encoded already, (N, latent_size): (N,)."""
+        return self._reward(self.regression.quadratic(self.encoder.expand(latent)).numpy())
+
+    def observe_latent(self, latent: Tensor) -> None:
+        """Take in one episode's observations that were encoded already, (N, latent_size)."""
+        self._take_in(with_constant(self.encoder.expand(latent)))
 
     def reset(self) -> None:
         """Back to the prior; the encoder stays."""
@@ -105,6 +112,9 @@ class Curiosity:
         self.encoder.load_state_dict(state["encoder"])
         self.regression.load_state_dict(state["regression"])
 
+    def _take_in(self, features: Tensor) -> None:
+        self.regression.update(features, forgetting=self.config.forgetting)
+
     def _quadratic(self, observations: Observations) -> np.ndarray:
         """φᵀP⁻¹φ of each observation: (N,)."""
         if len(observations) <= CHUNK_ROWS:
@@ -118,7 +128,8 @@ class Curiosity:
             return self._vector_features.quadratic(observations.vectors, self.regression)
         tensors = self.encoder.tensors(observations)
         with torch.inference_mode():
-            return self.regression.quadratic(self.encoder.latent(*tensors)).numpy()
+            features = self.encoder.expand(self.encoder.latent(*tensors))
+            return self.regression.quadratic(features).numpy()
 
     def _scores(self, quadratic: np.ndarray) -> Scores:
         beta = self.config.regression.noise_precision

@@ -115,21 +115,24 @@ class Encoder(nn.Module):
         self.scale.copy_(torch.where(deviation > 1e-6, 1.0 / deviation, 1.0))
 
     def latent(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
-        """Features of tensors that `tensors` made, the constant one left out: float32."""
+        """Latent space of tensors that `tensors` made: (N, latent_size) float32 in -1..1."""
         inputs = (vectors - self.offset) * self.scale
         if self.trunk is not None:
             assert images is not None
             pixels = self.trunk(unit_images(images, self.config.max_depth_m))
             inputs = torch.cat([inputs, pixels], dim=1)
-        latent: Tensor = self.mlp(inputs)
-        if self.config.fourier_features:
-            amplitude = math.sqrt(2.0 / self.config.fourier_features)
-            latent = amplitude * torch.cos(latent @ self.frequencies + self.phases)
-        return latent
+        return self.mlp(inputs)  # type: ignore[no-any-return]
+
+    def expand(self, latent: Tensor) -> Tensor:
+        """Features of a latent space, the constant one left out: (N, feature_size - 1)."""
+        if not self.config.fourier_features:
+            return latent
+        amplitude = math.sqrt(2.0 / self.config.fourier_features)
+        return amplitude * torch.cos(latent @ self.frequencies + self.phases)
 
     def forward(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
         """Features of tensors that `tensors` made: (N, feature_size) float32."""
-        return nn.functional.pad(self.latent(vectors, images), (0, 1), value=1.0)
+        return with_constant(self.expand(self.latent(vectors, images)))
 
     def tensors(self, observations: Observations) -> tuple[Tensor, Tensor | None]:
         """Check a batch and turn it into tensors; errors name what does not fit."""
@@ -149,6 +152,11 @@ class Encoder(nn.Module):
         phases = 2.0 * math.pi * torch.rand(shape[1], generator=generator)
         self.register_buffer("frequencies", frequencies)
         self.register_buffer("phases", phases)
+
+
+def with_constant(features: Tensor) -> Tensor:
+    """Features with the constant one behind them."""
+    return nn.functional.pad(features, (0, 1), value=1.0)
 
 
 def draw_weights(module: nn.Module, generator: torch.Generator) -> None:

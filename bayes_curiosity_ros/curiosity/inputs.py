@@ -50,12 +50,16 @@ def checked_images(images: np.ndarray | None, shape: tuple[int, int, int] | None
 
 
 def unit_images(images: Tensor, max_depth_m: float) -> Tensor:
-    """Checked images as float32 in 0..1, depth in units of `max_depth_m`."""
+    """Checked images as float32 in 0..1, depth in units of `max_depth_m`.
+
+    Floats are rounded to the 256 levels that stored bytes have: a frame looks the same, bit for
+    bit, whether it was demonstrated, simulated in process or sent by a camera.
+    """
     if images.dtype == torch.uint8:
         return images.to(torch.float32).div_(255.0)
     unit = images.clone()
-    unit[:, DEPTH_CHANNEL:].div_(max_depth_m).clamp_(0.0, 1.0)
-    return unit
+    unit[:, DEPTH_CHANNEL:].div_(max_depth_m)
+    return unit.clamp_(0.0, 1.0).mul_(255.0).round_().div_(255.0)
 
 
 def undrawn(kind: type[nn.Module], *sizes: int, **options: int) -> nn.Module:

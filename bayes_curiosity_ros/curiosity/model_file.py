@@ -28,9 +28,14 @@ FORMAT = "bayes_curiosity_model/1"
 
 
 def model_id(curiosity: Curiosity) -> str:
-    """Twelve hexadecimal digits that name the encoder: equal weights, equal id."""
+    """The id of its encoder."""
+    return encoder_id(curiosity.encoder)
+
+
+def encoder_id(encoder: Encoder) -> str:
+    """Twelve hexadecimal digits that name an encoder: equal weights, equal id."""
     digest = hashlib.sha256()
-    for name, tensor in sorted(curiosity.encoder.state_dict().items()):
+    for name, tensor in sorted(encoder.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.contiguous().numpy().tobytes())
     return digest.hexdigest()[:12]

@@ -17,10 +17,16 @@ from bayes_curiosity_ros.curiosity.embedding import (
     EmbeddingTrainer,
     train_embedding,
 )
-from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
-from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
+from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.imitation import imitate
+from bayes_curiosity_ros.learning.perception import (
+    PerceivedTask,
+    encoder_config,
+    perceived,
+    seen_with,
+)
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 from bayes_curiosity_ros.learning.pretrained import save_policy
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -31,6 +37,8 @@ from bayes_curiosity_ros.tasks.arm.demonstrations import (
 )
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.registry import ARM_TASKS
+from bayes_curiosity_ros.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class Preparation:
     """How much of it.
 
     Attributes:
-        task: of the arm, not a visual one.
+        task: of the arm.
         robot: file in config/, or a path.
         demonstrations: pairs of observation and action.
         embedding_epochs: of Algorithm 1, at most.
@@ -72,7 +80,7 @@ class Prepared:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity prepare`."""
     default = Preparation()
-    parser.add_argument("task", choices=("reach", "grasp"), help="what the arm does")
+    parser.add_argument("task", choices=sorted(ARM_TASKS), help="what the arm does")
     parser.add_argument("--robot", default=default.robot, help="file in config/, or a path")
     parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
     parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
@@ -107,15 +115,14 @@ def prepare(
         tell: told one line per step done.
     """
     task = named_arm_task(config.task, RobotConfig.load(config.robot), threads=0)
-    if task.visual:
-        raise ConfigError(f"task {config.task!r} is visual; only vectors can be prepared so far")
     files = Prepared.within(folder)
     folder.mkdir(parents=True, exist_ok=True)
     demonstrations = _demonstrations(config, task, files.demonstrations, tell)
     if not files.curiosity.exists():
-        _embed(config, demonstrations, files.curiosity, tell)
+        _embed(config, task, demonstrations, files.curiosity, tell)
     if not files.policy.exists():
-        _imitate(config, task, demonstrations, files.policy, tell)
+        encoder = load_model(files.curiosity).curiosity.encoder
+        _imitate(config, perceived(task, encoder), demonstrations, files.policy, tell)
     return files
 
 
@@ -123,23 +130,36 @@ def _demonstrations(
     config: Preparation, task: ArmTask, path: Path, tell: Callable[[str], object]
 ) -> Demonstrations:
     if path.exists():
-        return Demonstrations.load(path)
+        return _demonstrations_of(task, path)
     shown = collect(task, DemonstrationConfig(config.demonstrations, seed=config.seed))
     shown.save(path)
     tell(f"demonstrations: {len(shown.actions)} pairs from {shown.episodes} episodes")
     return shown
 
 
+def _demonstrations_of(task: ArmTask, path: Path) -> Demonstrations:
+    shown = Demonstrations.load(path)
+    if shown.task != task.name:
+        raise ConfigError(
+            f"{path} holds demonstrations of {shown.task!r}, not of {task.name!r}; "
+            "give another --output"
+        )
+    return shown
+
+
 def _embed(
-    config: Preparation, shown: Demonstrations, path: Path, tell: Callable[[str], object]
+    config: Preparation,
+    task: ArmTask,
+    shown: Demonstrations,
+    path: Path,
+    tell: Callable[[str], object],
 ) -> None:
     """Algorithm 1."""
     generator = torch.Generator().manual_seed(config.seed)
-    encoder = Encoder(EncoderConfig(vector_size=shown.vectors.shape[1]), generator)
+    encoder = Encoder(encoder_config(task), generator)
     settings = EmbeddingConfig(max_epochs=config.embedding_epochs)
-    trainer = EmbeddingTrainer(
-        encoder, Observations(shown.vectors), shown.actions, settings, config.seed
-    )
+    seen = Observations(shown.vectors, shown.images)
+    trainer = EmbeddingTrainer(encoder, seen, shown.actions, settings, config.seed)
     save_model(path, SavedModel(Curiosity(train_embedding(trainer))))
     tell(
         f"embedding: held-out negative log-likelihood {trainer.losses[0]:.2f} → "
@@ -149,13 +169,21 @@ def _embed(
 
 def _imitate(
     config: Preparation,
-    task: ArmTask,
+    task: Task,
     shown: Demonstrations,
     path: Path,
     tell: Callable[[str], object],
 ) -> None:
     rng = np.random.default_rng(config.seed)
     policy = GaussianPolicy(task.observation_center, task.observation_scale, task.action_size, rng)
-    loss = imitate(policy, shown.vectors, shown.actions, rng, epochs=config.imitation_epochs)
-    save_policy(path, policy, task.name)
+    vectors = demonstrated_vectors(task, shown)
+    loss = imitate(policy, vectors, shown.actions, rng, epochs=config.imitation_epochs)
+    save_policy(path, policy, task.name, seen_with(task))
     tell(f"imitation: negative log-likelihood {loss:.2f} nats")
+
+
+def demonstrated_vectors(task: Task, shown: Demonstrations) -> np.ndarray:
+    """What a policy for a task that `perceived` gave sees of demonstrations: (N, D)."""
+    if not isinstance(task, PerceivedTask):
+        return shown.vectors
+    return task.perceive(Observations(shown.vectors, shown.images))

@@ -37,10 +37,20 @@ class Simulation:
         self.states = task.initial_states(count, rng)
         self.elapsed: np.ndarray = np.zeros(count, dtype=np.int64)
         self.streak: np.ndarray = np.zeros(count, dtype=np.int64)
+        self._seen: np.ndarray = np.zeros((count, task.observation_size))
+        self._seen_states: np.ndarray = self.states
+        self._look_afresh()
 
     def observe(self) -> np.ndarray:
-        """The observations now: (N, D)."""
-        return self.task.observe(self.states)
+        """The observations now: (N, D). A row that has not changed is not looked at again."""
+        changed = np.any(self.states != self._seen_states, axis=1)
+        if changed.all():
+            self._seen = self.task.observe(self.states)
+        elif changed.any():
+            self._seen = self._seen.copy()  # callers may hold the old one
+            self._seen[changed] = self.task.observe(self.states[changed])
+        self._seen_states = self.states.copy()
+        return self._seen
 
     def step(self, actions: np.ndarray) -> Step:
         """Advance every copy; the caller restarts those that ended."""
@@ -50,7 +60,7 @@ class Simulation:
         self.streak = np.where(task.successful(states), self.streak + 1, 0)
         terminated = task.terminal(states)
         return Step(
-            task.observe(states),
+            self.observe(),
             task.reward(states),
             terminated,
             (self.elapsed >= task.horizon) & ~terminated,
@@ -72,3 +82,7 @@ class Simulation:
         self.states = np.array(state["states"], dtype=np.float64)
         self.elapsed = np.array(state["elapsed"], dtype=np.int64)
         self.streak = np.array(state["streak"], dtype=np.int64)
+        self._look_afresh()
+
+    def _look_afresh(self) -> None:
+        self._seen_states = np.full_like(self.states, np.nan)  # unlike any state

@@ -1,0 +1,171 @@
+"""A visual task as a task of vectors: a frozen encoder sees, every method learns from that.
+
+One pass through the convolutions per frame serves policy, curiosity and RND alike, and no method
+has better eyes than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bayes_curiosity_ros.curiosity.bonus import Bonus
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.model_file import encoder_id
+from bayes_curiosity_ros.errors import ConfigError, InputError
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.task import Task
+
+CHUNK_ROWS = 256  # bounds the memory of a large batch
+
+
+class Perception:
+    """From joint angles and images to the vector [joint angles, latent space].
+
+    Args:
+        encoder: frozen here.
+
+    Attributes:
+        encoder_id: names the encoder; a policy belongs to one.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder.requires_grad_(False)
+        self.encoder_id = encoder_id(encoder)
+
+    def __call__(self, observations: Observations) -> np.ndarray:
+        """(N, vector_size + latent_size) float64."""
+        starts = range(0, len(observations), CHUNK_ROWS)
+        latent = [self._latent(observations[i : i + CHUNK_ROWS]) for i in starts]
+        return np.concatenate([observations.vectors, np.concatenate(latent)], axis=1)
+
+    def _latent(self, observations: Observations) -> np.ndarray:
+        tensors = self.encoder.tensors(observations)
+        with torch.inference_mode():
+            return self.encoder.latent(*tensors).numpy()
+
+
+class PerceivedTask(Task):
+    """A visual arm task whose observation is the vector that a perception makes of it.
+
+    Args:
+        task: a visual one.
+        encoder: trained on its demonstrations (see `experiments.prepare`).
+
+    Raises:
+        ConfigError: the task is not visual, or the encoder expects other images than its camera
+            gives.
+    """
+
+    def __init__(self, task: ArmTask, encoder: Encoder) -> None:
+        require_fit(task, encoder)
+        self.task = task
+        self.perceive = Perception(encoder)
+        self.name = task.name
+        self.horizon = task.horizon
+        self.action_size = task.action_size
+        self.success_steps = task.success_steps
+        size = encoder.config.latent_size  # tanh: within -1..1
+        self.observation_size = task.observation_size + size
+        self.observation_center = np.concatenate([task.observation_center, np.zeros(size)])
+        self.observation_scale = np.concatenate([task.observation_scale, np.ones(size)])
+        self.observation_bound = np.concatenate([task.observation_bound, np.ones(size)])
+
+    def observe(self, states: np.ndarray) -> np.ndarray:
+        return self.perceive(Observations(self.task.observe(states), self.task.images(states)))
+
+    def initial_states(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        return self.task.initial_states(count, rng)
+
+    def advance(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        return self.task.advance(states, actions)
+
+    def reward(self, states: np.ndarray) -> np.ndarray:
+        return self.task.reward(states)
+
+    def successful(self, states: np.ndarray) -> np.ndarray:
+        return self.task.successful(states)
+
+    def terminal(self, states: np.ndarray) -> np.ndarray:
+        return self.task.terminal(states)
+
+    def expert(self, observations: np.ndarray) -> np.ndarray:
+        raise InputError(
+            f"the expert of {self.name} needs the object's position; use task.expert_at(states)"
+        )
+
+
+class PerceivedCuriosity:
+    """Curiosity of a perceived task: its encoder has run already, only the regression is left.
+
+    Args:
+        curiosity: with the encoder that the task perceives with.
+    """
+
+    def __init__(self, curiosity: Curiosity) -> None:
+        self.curiosity = curiosity
+
+    def evaluate(self, transitions: Transitions) -> np.ndarray:
+        return self.curiosity.evaluate_latent(self._latent(transitions.next_observations))
+
+    def update(self, episodes: Sequence[Transitions]) -> None:
+        for episode in episodes:
+            self.curiosity.observe_latent(self._latent(episode.visited()))
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.curiosity.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.curiosity.load_state_dict(state)
+
+    def _latent(self, observations: Observations) -> Tensor:
+        size = self.curiosity.encoder.config.latent_size
+        return torch.from_numpy(observations.vectors[:, -size:].astype(np.float32))
+
+
+def perceived(task: Task, encoder: Encoder) -> Task:
+    """The task as every method sees it: itself, or perceived by the encoder if it is visual."""
+    if isinstance(task, ArmTask) and task.visual:
+        return PerceivedTask(task, encoder)
+    return task
+
+
+def perceived_curiosity(task: Task, curiosity: Curiosity) -> Bonus:
+    """The curiosity on the observations of a task that `perceived` gave."""
+    return PerceivedCuriosity(curiosity) if isinstance(task, PerceivedTask) else curiosity
+
+
+def seen_with(task: Task) -> str:
+    """Id of the encoder that a task's observations come through; "" for none."""
+    return task.perceive.encoder_id if isinstance(task, PerceivedTask) else ""
+
+
+def encoder_config(task: ArmTask) -> EncoderConfig:
+    """The encoder that takes what an arm task gives."""
+    camera = task.robot.world.camera
+    if not task.visual:
+        return EncoderConfig(vector_size=task.observation_size)
+    return EncoderConfig(
+        vector_size=task.observation_size,
+        image_shape=(4, camera.height, camera.width),
+        max_depth_m=camera.max_depth_m,
+    )
+
+
+def require_fit(task: ArmTask, encoder: Encoder) -> None:
+    """Raise ConfigError unless the encoder takes what the visual task gives."""
+    if not task.visual:
+        raise ConfigError(f"task {task.name!r} has no images; it needs no perception")
+    for name in ("vector_size", "image_shape", "max_depth_m"):
+        given, expected = getattr(encoder_config(task), name), getattr(encoder.config, name)
+        if given != expected:
+            raise ConfigError(
+                f"the encoder takes {name} = {expected}, {task.name} gives {given}; "
+                f"make one with `bayes-curiosity prepare {task.name}`"
+            )
