@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +18,11 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
 from bayes_curiosity_ros.experiments.build import build_algorithm, make_config
 from bayes_curiosity_ros.experiments.curves.settings import CellSettings, digest
+from bayes_curiosity_ros.experiments.prepare import demonstrated_vectors
 from bayes_curiosity_ros.experiments.settings import CellSettings as LearnerSettings
 from bayes_curiosity_ros.learning.imitation import imitate
-from bayes_curiosity_ros.learning.pretrained import save_policy
-from bayes_curiosity_ros.learning.trainer import Sampling
+from bayes_curiosity_ros.learning.perception import encoder_config, perceived, seen_with
+from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.trpo import Trpo
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.demonstrations import Demonstrations, collect
@@ -36,33 +39,31 @@ class Groundwork:
     Args:
         folder: where they are kept.
         cell: whose.
-        threads: to simulate on; what is made does not depend on it.
+
+    Attributes:
+        arm: the task as it is simulated.
+        world: a digest of the task's definition: other numbers there make other results.
     """
 
-    def __init__(self, folder: Path, cell: CellSettings, threads: int = 1) -> None:
+    def __init__(self, folder: Path, cell: CellSettings) -> None:
         self.cell = cell
-        self.arm: ArmTask = named_arm_task(cell.task, RobotConfig.load(), threads=threads)
-        self.task: Task = self.arm
+        # One thread: runs go side by side in processes.
+        self.arm: ArmTask = named_arm_task(cell.task, RobotConfig.load(), threads=1)
+        self.world = _digest_of(self.arm)
+        self._stem = folder / cell.task
         training = cell.training
         shown = digest([cell.task, self.world, dataclasses.asdict(training.demonstrations)])
-        embedding = digest([shown, self.encoder, dataclasses.asdict(training.embedding)])
+        embedding = digest([shown, self._encoder, dataclasses.asdict(training.embedding)])
         policy = [dataclasses.asdict(part) for part in (training.policy, training.imitation)]
-        self._stem = folder / cell.task
+        seen = embedding if self.arm.visual else shown
+        self._policy_digest = digest([seen, policy])
         self.demonstrations = self._named("demonstrations", shown, "npz")
         self.embedding = self._named("embedding", embedding, "safetensors")
-        self._policy_digest = digest([shown, policy])
 
-    @property
-    def world(self) -> str:
-        """A digest of the task's definition: other numbers there make other results."""
-        task = self.arm
-        parts = [task.config, task.placement, task.robot]  # type: ignore[attr-defined]
-        return digest([task.horizon, *(dataclasses.asdict(part) for part in parts)])
-
-    @property
-    def encoder(self) -> dict[str, object]:
-        """Keyword arguments of `EncoderConfig`."""
-        return {**self.cell.training.encoder, **self.cell.method.encoder}
+    @cached_property
+    def task(self) -> Task:
+        """The task as policies see it: a visual one through the trained encoder."""
+        return perceived(self.arm, self.trained_encoder()) if self.arm.visual else self.arm
 
     def policy(self, seed: int) -> Path:
         """The imitated policy of a seed."""
@@ -75,14 +76,12 @@ class Groundwork:
             seeds: of the runs.
             tell: told one line per thing made.
         """
-        self.demonstrations.parent.mkdir(parents=True, exist_ok=True)
+        self._stem.parent.mkdir(parents=True, exist_ok=True)
         if not self.demonstrations.exists():
             self._demonstrate(tell)
-        method = self.cell.method
-        trained = method.bonus == "curiosity" and method.embedding == "demonstrations"
-        if trained and not self.embedding.exists():
+        if self._needs_embedding and not self.embedding.exists():
             self._embed(tell)
-        if method.pretrained:
+        if self.cell.method.pretrained:
             for seed in seeds:
                 if not self.policy(seed).exists():
                     self._imitate(seed, tell)
@@ -97,22 +96,46 @@ class Groundwork:
 
     def random_encoder(self, seed: int) -> Encoder:
         """An encoder that nobody trained."""
-        sizes = {"vector_size": self.task.observation_size}
-        config = make_config(EncoderConfig, sizes | self.encoder)
+        shape = dataclasses.asdict(encoder_config(self.arm)) | self._encoder
+        config = make_config(EncoderConfig, shape)
         return Encoder(config, torch.Generator().manual_seed(seed))
 
-    def learner(self, rng: np.random.Generator) -> Trpo:
-        """TRPO with a fresh policy."""
+    def fresh_learner(self, task: Task, seed: int) -> Trpo:
+        """TRPO before any imitation; a seed's first policy is the same for every method."""
         training = self.cell.training
         settings = LearnerSettings(
             self.cell.timesteps,
-            Sampling(training.parallel, training.min_steps),
+            training.sampling,
             vars(training.learner),
             vars(training.policy),
         )
-        algorithm = build_algorithm("trpo", self.task, settings, rng)
+        algorithm = build_algorithm("trpo", task, settings, learner_rng(seed))
         assert isinstance(algorithm, Trpo)
         return algorithm
+
+    def learner(self, seed: int) -> Trpo:
+        """TRPO as a run starts with it."""
+        learner = self.fresh_learner(self.task, seed)
+        if self.cell.method.pretrained:
+            load_policy(self.policy(seed), learner.policy, self.task.name, seen_with(self.task))
+        return learner
+
+    @property
+    def _encoder(self) -> dict[str, Any]:
+        """Keyword arguments of `EncoderConfig`."""
+        return {**self.cell.training.encoder, **self.cell.method.encoder}
+
+    @property
+    def _needs_embedding(self) -> bool:
+        method = self.cell.method
+        curious = method.bonus == "curiosity" and method.embedding == "demonstrations"
+        return self.arm.visual or curious
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """What imitation learns from: observations as the policy sees them, and actions."""
+        shown, rows = self.shown(), slice(self.cell.training.imitation.pairs or None)
+        return demonstrated_vectors(self.task, shown)[rows], shown.actions[rows]
 
     def _named(self, what: str, name: str, suffix: str) -> Path:
         return self._stem.with_name(f"{self._stem.name}_{what}_{name}.{suffix}")
@@ -126,33 +149,33 @@ class Groundwork:
         )
 
     def _embed(self, tell: Tell) -> None:
+        """Algorithm 1; interrupted, it goes on at the last epoch."""
         shown, seed = self.shown(), self.cell.training.demonstrations.seed
-        trainer = EmbeddingTrainer(
-            self.random_encoder(seed),
-            Observations(shown.vectors, shown.images),
-            shown.actions,
-            self.cell.training.embedding,
-            seed,
-        )
-        save_model(self.embedding, SavedModel(Curiosity(train_embedding(trainer))))
+        seen = Observations(shown.vectors, shown.images)
+        settings = self.cell.training.embedding
+        trainer = EmbeddingTrainer(self.random_encoder(seed), seen, shown.actions, settings, seed)
+        part = self.embedding.with_suffix(".part")
+        encoder = train_embedding(trainer, checkpoint=part)
+        save_model(self.embedding, SavedModel(Curiosity(encoder)))
+        part.unlink()
         tell(
             f"{self.cell.task}: embedding, held-out negative log-likelihood "
             f"{trainer.losses[0]:.2f} → {trainer.best_loss:.2f} nats in {trainer.epoch} epochs"
         )
 
     def _imitate(self, seed: int, tell: Tell) -> None:
-        shown, settings = self.shown(), self.cell.training.imitation
-        policy = self.learner(learner_rng(seed)).policy
-        rows = slice(settings.pairs or None)
+        settings = self.cell.training.imitation
+        policy = self.fresh_learner(self.task, seed).policy
+        observations, actions = self._pairs
         loss = imitate(
             policy,
-            shown.vectors[rows],
-            shown.actions[rows],
+            observations,
+            actions,
             np.random.default_rng([seed, 3]),
             epochs=settings.epochs,
             learning_rate=settings.learning_rate,
         )
-        save_policy(self.policy(seed), policy, self.task.name)
+        save_policy(self.policy(seed), policy, self.task.name, seen_with(self.task))
         tell(f"{self.cell.task}: policy of seed {seed}, negative log-likelihood {loss:.2f} nats")
 
 
@@ -164,3 +187,8 @@ def learner_rng(seed: int) -> np.random.Generator:
 def rollout_rng(seed: int) -> np.random.Generator:
     """Source of a run's placements and noise, whatever the bonus."""
     return np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
+
+
+def _digest_of(task: ArmTask) -> str:
+    parts = [task.config, task.placement, task.robot]  # type: ignore[attr-defined]
+    return digest([task.horizon, *(dataclasses.asdict(part) for part in parts)])

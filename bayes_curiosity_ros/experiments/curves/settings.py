@@ -14,6 +14,7 @@ from bayes_curiosity_ros.curiosity.continual import ContinualConfig
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.settings import BONUSES, known_name, parse_file
+from bayes_curiosity_ros.learning.trainer import Sampling
 from bayes_curiosity_ros.learning.trpo import TrpoConfig
 from bayes_curiosity_ros.robot.settings import build
 from bayes_curiosity_ros.tasks.arm.demonstrations import DemonstrationConfig
@@ -82,6 +83,12 @@ class TaskSettings:
     def __post_init__(self) -> None:
         if self.timesteps < 1:
             raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 1")
+        _ = self.sampling  # which checks its numbers
+
+    @property
+    def sampling(self) -> Sampling:
+        """Experience of an iteration."""
+        return Sampling(self.parallel, self.min_steps)
 
 
 @dataclass(frozen=True)
