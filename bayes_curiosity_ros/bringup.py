@@ -41,6 +41,9 @@ ARGUMENTS = (
     Argument("command_topic", "", "JointTrajectory topic; needed for trajectory"),
     Argument("state_topic", "", "JointState topic; needed for trajectory"),
     Argument("dry_run", "false", "check and report commands, execute none", ("true", "false")),
+    Argument("simulated_operator", "false",
+             "every reset asks the operator, and the learner answers; not where people are",
+             ("true", "false")),
     Argument("model", "", "curiosity model to start from; if empty, a random frozen encoder"),
     Argument("policy", "", "policy pre-trained by imitation; if empty, a random one"),
     Argument("output", "output/run", "folder for checkpoint and episode log"),
@@ -81,6 +84,11 @@ def defaults() -> dict[str, str]:
     return {argument.name: argument.default for argument in ARGUMENTS}
 
 
+def robot_of(chosen: Mapping[str, str]) -> str:
+    """The robot's file in config/: the one asked for, or the arm's own."""
+    return chosen["robot"] or ("gen3.yaml" if chosen["arm"] == "kortex" else "jaco.yaml")
+
+
 def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
     """The nodes for these arguments; those left out have their defaults.
 
@@ -102,6 +110,8 @@ def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
         parameters["trajectory.state_topic"] = chosen["state_topic"]
     if chosen["dry_run"] == "true":
         parameters["supervisor.dry_run"] = True
+    if chosen["simulated_operator"] == "true":
+        parameters["supervisor.confirm_resets"] = True
     return [_spec("arm", chosen, parameters)]
 
 
@@ -143,6 +153,8 @@ def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
     parameters["recorded"] = chosen["record"] == "true"
+    if chosen["simulated_operator"] == "true":
+        parameters["operator_confirmed"] = True
     return [_spec("learner", chosen, parameters | _robot(chosen))]
 
 

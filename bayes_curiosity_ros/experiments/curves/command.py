@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -67,10 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     work = run_missing(settings, tasks, methods, arguments)
     by_window = write_table(arguments.output)
     if not arguments.no_plots:
-        from bayes_curiosity_ros.experiments.curves.plots import plot_paper
-
-        plot_paper(by_window[LONG_WINDOW], arguments.output / "curves.png")
-        plot_paper(by_window[WINDOW], arguments.output / f"curves_{WINDOW}.png")
+        write_figures(by_window, arguments.output)
     if not arguments.no_videos:
         from bayes_curiosity_ros.experiments.curves.films import film_best
 
@@ -177,6 +174,14 @@ def write_table(folder: Path, claims: bool = True) -> dict[int, Curves]:
     write_atomically(folder / "table.md", markdown.encode())
     print(markdown)
     return by_window
+
+
+def write_figures(by_window: Mapping[int, Curves], folder: Path) -> None:
+    """The paper's figure, judged over many episodes, and over as few as the paper's."""
+    from bayes_curiosity_ros.experiments.curves.plots import plot_paper
+
+    plot_paper(by_window[LONG_WINDOW], folder / "curves.png")
+    plot_paper(by_window[WINDOW], folder / f"curves_{WINDOW}.png")
 
 
 def all_rows(folder: Path) -> list[Row]:
