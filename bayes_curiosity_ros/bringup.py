@@ -44,7 +44,8 @@ ARGUMENTS = (
     Argument("simulated_operator", "false",
              "every reset asks the operator, and the learner answers; not where people are",
              ("true", "false")),
-    Argument("model", "", "curiosity model to start from; if empty, a random frozen encoder"),
+    Argument("model", "", "curiosity model to start from, whose encoder also sees for a visual "
+             "task; if empty, a random frozen encoder"),
     Argument("policy", "", "policy pre-trained by imitation; if empty, a random one"),
     Argument("output", "output/run", "folder for checkpoint and episode log"),
     Argument("seed", "0", "of everything random"),
@@ -125,7 +126,7 @@ def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """Only where it is asked for; RND and VIME live in the learner."""
     if chosen["bonus"] != "curiosity":
         return []
-    visual = chosen["task"].startswith("visual_")
+    visual = _visual(chosen)
     parameters: dict[str, Any] = {"model": chosen["model"]}
     if not chosen["model"]:
         parameters["encoder.vector_size"] = 6 if visual else 9
@@ -150,6 +151,8 @@ def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {name: chosen[name] for name in ("task", "bonus", "policy")}
+    if _visual(chosen):
+        parameters["model"] = chosen["model"]
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
     parameters["recorded"] = chosen["record"] == "true"
@@ -189,6 +192,10 @@ def _spec(
 ) -> NodeSpec:
     module = f"{PACKAGE}.nodes.{name}_node"
     return NodeSpec(name, name, module, (f"{chosen['arm']}.yaml",), parameters, respawn)
+
+
+def _visual(chosen: Mapping[str, str]) -> bool:
+    return chosen["task"].startswith("visual_")
 
 
 def _robot(chosen: Mapping[str, str]) -> dict[str, str]:

@@ -122,7 +122,7 @@ def _forget(folder: Path) -> None:
 def _prepare(chosen: dict[str, str], folder: Path, imitation_epochs: int) -> None:
     """Fill in model and policy where they are not given."""
     wanted = [name for name in ("model", "policy") if not chosen[name]]
-    if not wanted or chosen["task"].startswith("visual_"):
+    if not wanted:
         return
     files = Prepared.within(folder)
     preparation = Preparation(

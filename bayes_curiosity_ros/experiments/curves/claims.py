@@ -114,5 +114,7 @@ def median_reaches(curve: Curve, level: float) -> float:
 
 
 def steps(count: float) -> str:
-    """Thousands of steps, or "never"."""
-    return f"{count / 1000:.1f}k" if math.isfinite(count) else "never"
+    """Steps, in thousands where there are many, or "never"."""
+    if not math.isfinite(count):
+        return "never"
+    return f"{count / 1000:.1f}k" if count >= 1000 else f"{count:.0f}"
