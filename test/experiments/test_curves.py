@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,7 @@ from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 
 ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "curves.md").read_text()
 TINY = """
 points: 3
 tasks:
@@ -103,11 +106,12 @@ def curve(*seeds: list[float], step: float = 1000.0) -> Curve:
 @pytest.mark.parametrize("bonus", ["curiosity", "rnd", "vime", "none"])
 def test_an_interrupted_run_equals_an_unbroken_one(tiny, tmp_path, monkeypatch, bonus):
     job, settings = Job("reach", bonus, 0), load_curves(tiny)
-    whole = ready(settings, tmp_path / "whole", [job])(job)
+    work = ready(settings, tmp_path, [job])
+    whole = work(job)
     assert whole[-1].timesteps >= 450
     assert [row.episodes for row in whole] == sorted({row.episodes for row in whole})
 
-    work = ready(settings, tmp_path / "broken", [job])
+    shutil.rmtree(work.checkpoint(job).parent)
     monkeypatch.setattr(jobs, "CHECKPOINT_S", 0.0)
     iterate = Trainer.iterate
 
@@ -167,6 +171,10 @@ def test_command_writes_rows_table_and_figure_and_resumes(tiny, tmp_path, capsys
 def test_ablations_vary_one_method(tiny, tmp_path):
     settings = load_ablations(tiny.parent / "ablations.yaml")
     assert settings.methods["reach"]["random"].options == {"weight": 0.1}
+    assert settings.methods["reach"]["random"].encoder == {"fourier_features": 16}
+    assert (
+        settings.methods["reach"]["curiosity"] == load_curves(tiny).methods["reach"]["curiosity"]
+    )
     wanted = jobs_of(settings, ["reach"], list(settings.methods["reach"]), [0])
     work = ready(settings, tmp_path, wanted)
     kinds = {job.bonus: type(work.trainer(job).bonus).__name__ for job in wanted}
@@ -195,6 +203,20 @@ def test_shipped_settings_are_whole():
     assert ablations.methods["grasp"]["curiosity"] == base
     weights = [m.options.get("weight", 1.0) for m in ablations.methods["grasp"].values()]
     assert max(weights) / min(weights) >= 100
+
+
+@pytest.mark.parametrize("line", re.findall(r"bayes-curiosity ([a-z][^#`\n…]*)", DOCS))
+def test_commands_in_the_docs_are_understood(line):
+    words = line.split()
+    assert cli.build_parser(words[0]).parse_args(words).command == words[0]
+
+
+def test_columns_in_the_docs_are_the_rows():
+    columns = {field.name for field in dataclasses.fields(Row)}
+    table = DOCS.split("| column | what |")[1].split("\n\n")[0]
+    named = {name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line)}
+    assert named <= columns
+    assert columns - named == {"task", "bonus", "seed", "timesteps", "episodes"}
 
 
 def test_metric_is_of_the_most_recent_episodes():

@@ -144,26 +144,35 @@ def progress(jobs: list[Job], work: Work) -> Generator[None, None, None]:
     """A bar over the timesteps of all jobs, read from what the workers leave on disk."""
     budgets = {job: work.cells[job.task, job.bonus].timesteps for job in jobs}
 
-    def taken() -> int:
-        return sum(min(work.progress(job), budget) for job, budget in budgets.items())
+    def taken() -> list[int]:
+        return [min(work.progress(job), budget) for job, budget in budgets.items()]
 
-    ended = threading.Event()
+    def show() -> None:
+        steps = taken()
+        ended = sum(n == budget for n, budget in zip(steps, budgets.values(), strict=True))
+        bar.set_postfix_str(f"{ended} of {len(jobs)} runs", refresh=False)
+        bar.update(sum(steps) - bar.n)
+
+    def watch() -> None:
+        while not over.wait(REFRESH_S):
+            show()
+
+    over = threading.Event()
     with tqdm(
-        total=sum(budgets.values()), initial=taken(), unit="step", unit_scale=True, smoothing=0.05
+        total=sum(budgets.values()),
+        initial=sum(taken()),
+        unit="step",
+        unit_scale=True,
+        smoothing=0.05,
     ) as bar:
-
-        def watch() -> None:
-            while not ended.wait(REFRESH_S):
-                bar.update(taken() - bar.n)
-
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
             yield
         finally:
-            ended.set()
+            over.set()
             watcher.join()
-            bar.update(taken() - bar.n)
+            show()
 
 
 def write_table(folder: Path, claims: bool = True) -> dict[int, Curves]:
