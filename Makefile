@@ -8,7 +8,7 @@ endif
 # ROS traffic stays on this machine unless you say otherwise.
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
-.PHONY: help run test setup bench clean
+.PHONY: help run test setup bench curves clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
@@ -28,6 +28,11 @@ setup:  ## `.venv` with dependencies and the interface package
 
 bench: setup  ## every benchmark; one JSON line per figure
 	@$(VENV_PYTHON) -m benchmarks
+
+OUTPUT ?= output/curves
+curves: setup  ## the paper's five learning curves in OUTPUT (hours; stop it, and it goes on later)
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli experiment curves --output $(OUTPUT)
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli experiment arm --output $(OUTPUT)
 
 clean:  ## remove `.venv` and whatever was built
 	rm -rf .venv .venv-peers-* build install log

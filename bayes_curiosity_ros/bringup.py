@@ -41,7 +41,11 @@ ARGUMENTS = (
     Argument("command_topic", "", "JointTrajectory topic; needed for trajectory"),
     Argument("state_topic", "", "JointState topic; needed for trajectory"),
     Argument("dry_run", "false", "check and report commands, execute none", ("true", "false")),
-    Argument("model", "", "curiosity model to start from; if empty, a random frozen encoder"),
+    Argument("simulated_operator", "false",
+             "every reset asks the operator, and the learner answers; not where people are",
+             ("true", "false")),
+    Argument("model", "", "curiosity model to start from, whose encoder also sees for a visual "
+             "task; if empty, a random frozen encoder"),
     Argument("policy", "", "policy pre-trained by imitation; if empty, a random one"),
     Argument("output", "output/run", "folder for checkpoint and episode log"),
     Argument("seed", "0", "of everything random"),
@@ -81,6 +85,11 @@ def defaults() -> dict[str, str]:
     return {argument.name: argument.default for argument in ARGUMENTS}
 
 
+def robot_of(chosen: Mapping[str, str]) -> str:
+    """The robot's file in config/: the one asked for, or the arm's own."""
+    return chosen["robot"] or ("gen3.yaml" if chosen["arm"] == "kortex" else "jaco.yaml")
+
+
 def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
     """The nodes for these arguments; those left out have their defaults.
 
@@ -102,6 +111,8 @@ def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
         parameters["trajectory.state_topic"] = chosen["state_topic"]
     if chosen["dry_run"] == "true":
         parameters["supervisor.dry_run"] = True
+    if chosen["simulated_operator"] == "true":
+        parameters["supervisor.confirm_resets"] = True
     return [_spec("arm", chosen, parameters)]
 
 
@@ -115,7 +126,7 @@ def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """Only where it is asked for; RND and VIME live in the learner."""
     if chosen["bonus"] != "curiosity":
         return []
-    visual = chosen["task"].startswith("visual_")
+    visual = _visual(chosen)
     parameters: dict[str, Any] = {"model": chosen["model"]}
     if not chosen["model"]:
         parameters["encoder.vector_size"] = 6 if visual else 9
@@ -140,9 +151,13 @@ def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {name: chosen[name] for name in ("task", "bonus", "policy")}
+    if _visual(chosen):
+        parameters["model"] = chosen["model"]
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
     parameters["recorded"] = chosen["record"] == "true"
+    if chosen["simulated_operator"] == "true":
+        parameters["operator_confirmed"] = True
     return [_spec("learner", chosen, parameters | _robot(chosen))]
 
 
@@ -177,6 +192,10 @@ def _spec(
 ) -> NodeSpec:
     module = f"{PACKAGE}.nodes.{name}_node"
     return NodeSpec(name, name, module, (f"{chosen['arm']}.yaml",), parameters, respawn)
+
+
+def _visual(chosen: Mapping[str, str]) -> bool:
+    return chosen["task"].startswith("visual_")
 
 
 def _robot(chosen: Mapping[str, str]) -> dict[str, str]:

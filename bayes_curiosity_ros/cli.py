@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "experiment": (
         "bayes_curiosity_ros.experiments.command",
-        "the paper's experiments: table1, curves, ablations",
+        "the paper's experiments: table1, curves, arm, ablations",
     ),
     "demos": ("bayes_curiosity_ros.tasks.arm.demos", "demonstrations of the arm's expert"),
     "replay": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import matplotlib
@@ -20,7 +21,7 @@ from bayes_curiosity_ros.resources import find
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-FLAGS = ("resume", "dry_run", "description", "record")
+FLAGS = ("resume", "dry_run", "description", "record", "simulated_operator")
 LOG, CURVE = "episodes.csv", "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
@@ -28,17 +29,7 @@ LONG_WINDOW = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the bringup, and how to prepare."""
-    for argument in bringup.ARGUMENTS:
-        name = "--" + argument.name.replace("_", "-")
-        if argument.name in FLAGS:
-            parser.add_argument(name, action="store_true", help=argument.description)
-        else:
-            parser.add_argument(
-                name,
-                default=argument.default,
-                choices=argument.choices or None,
-                help=argument.description,
-            )
+    add_bringup_arguments(parser)
     parser.add_argument(
         "--imitation-epochs",
         type=int,
@@ -53,6 +44,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scratch", action="store_true", help="no demonstrations: random encoder and policy"
     )
+
+
+def add_bringup_arguments(parser: argparse.ArgumentParser, left_out: Collection[str] = ()) -> None:
+    """An option for every argument of the bringup, but for those left out."""
+    for argument in bringup.ARGUMENTS:
+        name = "--" + argument.name.replace("_", "-")
+        if argument.name in left_out:
+            continue
+        if argument.name in FLAGS:
+            parser.add_argument(name, action="store_true", help=argument.description)
+        else:
+            parser.add_argument(
+                name,
+                default=argument.default,
+                choices=argument.choices or None,
+                help=argument.description,
+            )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -114,12 +122,12 @@ def _forget(folder: Path) -> None:
 def _prepare(chosen: dict[str, str], folder: Path, imitation_epochs: int) -> None:
     """Fill in model and policy where they are not given."""
     wanted = [name for name in ("model", "policy") if not chosen[name]]
-    if not wanted or chosen["task"].startswith("visual_"):
+    if not wanted:
         return
     files = Prepared.within(folder)
     preparation = Preparation(
         task=chosen["task"],
-        robot=chosen["robot"] or ("gen3.yaml" if chosen["arm"] == "kortex" else "jaco.yaml"),
+        robot=bringup.robot_of(chosen),
         imitation_epochs=imitation_epochs,
         seed=int(chosen["seed"]),
     )

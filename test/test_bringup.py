@@ -96,3 +96,11 @@ def test_recording_is_an_argument():
     assert '"task": "reach"' in parameters["settings"]
     assert nodes["recorder"].respawn
     assert nodes["learner"].parameters["recorded"]
+
+
+def test_a_simulated_operator_is_asked_and_answers():
+    plain, simulated = specs(), specs(simulated_operator="true")
+    assert "supervisor.confirm_resets" not in plain["arm"].parameters
+    assert "operator_confirmed" not in plain["learner"].parameters
+    assert simulated["arm"].parameters["supervisor.confirm_resets"]
+    assert simulated["learner"].parameters["operator_confirmed"]

@@ -41,7 +41,7 @@ class EncoderConfig:
     latent_size: int = 32
     fourier_features: int = 0
     fourier_length_scale: float = 1.0
-    max_depth_m: float = 2.0
+    max_depth_m: float = 3.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden_sizes", tuple(self.hidden_sizes))

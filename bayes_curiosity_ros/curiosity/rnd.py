@@ -61,7 +61,7 @@ class RndConfig:
     weight: float = 1.0
     shift: float = 0.0
     discount: float = 0.99
-    max_depth_m: float = 2.0
+    max_depth_m: float = 3.0
     device: str = "cpu"
 
     def __post_init__(self) -> None:

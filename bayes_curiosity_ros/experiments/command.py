@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from types import ModuleType
-
-from bayes_curiosity_ros.experiments import table1
-from bayes_curiosity_ros.experiments.curves import ablations
-from bayes_curiosity_ros.experiments.curves import command as curves
+import importlib
 
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
-EXPERIMENTS: dict[str, tuple[ModuleType, str]] = {
-    "table1": (table1, "sparse classic control: 4 tasks, 3 learners, 4 bonuses"),
-    "curves": (curves, "the arm's learning curves: reach and grasp, 4 bonuses"),
-    "ablations": (ablations, "curiosity on Cartesian grasp, one part changed at a time"),
+EXPERIMENTS: dict[str, tuple[str, str]] = {
+    "table1": (
+        "bayes_curiosity_ros.experiments.table1",
+        "sparse classic control: 4 tasks, 3 learners, 4 bonuses",
+    ),
+    "curves": (
+        "bayes_curiosity_ros.experiments.curves.command",
+        "the arm's learning curves: reach and grasp, from coordinates and from images",
+    ),
+    "arm": (
+        "bayes_curiosity_ros.arm_curve",
+        "the arm's own learning curve: reach with curiosity and RND, over ROS",
+    ),
+    "ablations": (
+        "bayes_curiosity_ros.experiments.curves.ablations",
+        "curiosity on Cartesian grasp, one part changed at a time",
+    ),
 }
 
 
@@ -27,10 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             description=summary,
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
-        module.add_arguments(experiment)
-        experiment.set_defaults(run_experiment=module.run)
+        importlib.import_module(module).add_arguments(experiment)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the chosen experiment."""
-    return int(arguments.run_experiment(arguments))
+    return int(importlib.import_module(EXPERIMENTS[arguments.experiment][0]).run(arguments))

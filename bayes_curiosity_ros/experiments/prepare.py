@@ -22,10 +22,10 @@ from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, sav
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.imitation import imitate
 from bayes_curiosity_ros.learning.perception import (
-    PerceivedTask,
     encoder_config,
     perceived,
     seen_with,
+    vectors_for,
 )
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 from bayes_curiosity_ros.learning.pretrained import save_policy
@@ -176,14 +176,7 @@ def _imitate(
 ) -> None:
     rng = np.random.default_rng(config.seed)
     policy = GaussianPolicy(task.observation_center, task.observation_scale, task.action_size, rng)
-    vectors = demonstrated_vectors(task, shown)
+    vectors = vectors_for(task, Observations(shown.vectors, shown.images))
     loss = imitate(policy, vectors, shown.actions, rng, epochs=config.imitation_epochs)
     save_policy(path, policy, task.name, seen_with(task))
     tell(f"imitation: negative log-likelihood {loss:.2f} nats")
-
-
-def demonstrated_vectors(task: Task, shown: Demonstrations) -> np.ndarray:
-    """What a policy for a task that `perceived` gave sees of demonstrations: (N, D)."""
-    if not isinstance(task, PerceivedTask):
-        return shown.vectors
-    return task.perceive(Observations(shown.vectors, shown.images))

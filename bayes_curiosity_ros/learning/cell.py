@@ -13,7 +13,10 @@ from bayes_curiosity_ros.tasks.task import Task
 
 
 class Cell(Protocol):
-    """A single copy of a task; states are rows of it, (1, S)."""
+    """A single copy of a task; states are rows of it, (1, S).
+
+    A state is what is judged, an observation what is acted on: a camera may be between them.
+    """
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         """Begin an episode; the seed decides where everything is put in simulation."""
@@ -21,6 +24,10 @@ class Cell(Protocol):
 
     def step(self, action: np.ndarray) -> np.ndarray:
         """Carry out one action (A,) in [-1, 1]; the state reached."""
+        ...
+
+    def observe(self) -> np.ndarray:
+        """What the agent sees of the newest state: (1, D)."""
         ...
 
 
@@ -38,6 +45,9 @@ class TaskCell:
     def step(self, action: np.ndarray) -> np.ndarray:
         self._states = self.task.advance(self._states, action[None])
         return self._states
+
+    def observe(self) -> np.ndarray:
+        return self.task.observe(self._states)
 
 
 def episode_seeds(seed: int, episode: int) -> tuple[int, np.random.Generator]:
@@ -61,7 +71,7 @@ def run_episode(
     """Run one episode from its start to its end.
 
     Args:
-        task: what is observed, rewarded, and when it ends.
+        task: what is rewarded, and when it ends.
         cell: where it takes place.
         behaviour: what acts.
         seed: of the run.
@@ -73,8 +83,8 @@ def run_episode(
     observations = np.zeros((1, task.horizon + 1, task.observation_size))
     actions = np.zeros((1, task.horizon, task.action_size))
     rewards = np.zeros((1, task.horizon))
-    states = cell.reset(episode, placement_seed)
-    observations[:, 0] = task.observe(states)
+    cell.reset(episode, placement_seed)
+    observations[:, 0] = cell.observe()
     see(0, observations[0, 0])
     length, streak, terminated = 0, 0, False
     while length < task.horizon and not terminated:
@@ -82,7 +92,7 @@ def run_episode(
         states = cell.step(np.clip(actions[0, length], -1.0, 1.0))
         rewards[:, length] = task.reward(states)
         length += 1
-        observations[:, length] = task.observe(states)
+        observations[:, length] = cell.observe()
         see(length, observations[0, length])
         streak = streak + 1 if task.successful(states)[0] else 0
         terminated = bool(task.terminal(states)[0])

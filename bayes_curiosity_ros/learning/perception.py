@@ -66,7 +66,7 @@ class PerceivedTask(Task):
     def __init__(self, task: ArmTask, encoder: Encoder) -> None:
         require_fit(task, encoder)
         self.task = task
-        self.perceive = Perception(encoder)
+        self.perception = Perception(encoder)
         self.name = task.name
         self.horizon = task.horizon
         self.action_size = task.action_size
@@ -78,7 +78,7 @@ class PerceivedTask(Task):
         self.observation_bound = np.concatenate([task.observation_bound, np.ones(size)])
 
     def observe(self, states: np.ndarray) -> np.ndarray:
-        return self.perceive(Observations(self.task.observe(states), self.task.images(states)))
+        return self.perception(Observations(self.task.observe(states), self.task.images(states)))
 
     def initial_states(self, count: int, rng: np.random.Generator) -> np.ndarray:
         return self.task.initial_states(count, rng)
@@ -143,7 +143,14 @@ def perceived_curiosity(task: Task, curiosity: Curiosity) -> Bonus:
 
 def seen_with(task: Task) -> str:
     """Id of the encoder that a task's observations come through; "" for none."""
-    return task.perceive.encoder_id if isinstance(task, PerceivedTask) else ""
+    return task.perception.encoder_id if isinstance(task, PerceivedTask) else ""
+
+
+def vectors_for(task: Task, observations: Observations) -> np.ndarray:
+    """What a policy of a task that `perceived` gave sees of raw observations: (N, D)."""
+    if isinstance(task, PerceivedTask):
+        return task.perception(observations)
+    return observations.vectors
 
 
 def encoder_config(task: ArmTask) -> EncoderConfig:

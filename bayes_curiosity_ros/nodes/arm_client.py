@@ -12,14 +12,16 @@ from sensor_msgs.msg import Image
 from bayes_curiosity_interfaces.msg import Action, ArmStatus, Status
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
-from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.errors import BayesCuriosityError, ImageError
 from bayes_curiosity_ros.nodes.conversions import (
     arm_state_of_message,
     doubles,
     frame_of_images,
+    observation_of_frame,
     seconds_of,
 )
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, SENSOR_QOS
+from bayes_curiosity_ros.nodes.qos import CAMERA_QOS, EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 from bayes_curiosity_ros.robot.arms.arm import ArmState
 from bayes_curiosity_ros.robot.cameras.camera import Frame
@@ -45,11 +47,13 @@ class ArmClient:
         step_timeout_s: longest wait for one control step.
         reset_timeout_s: longest wait for a reset, the operator's part included.
         operator_confirmed: answer the arm's question for its operator beforehand.
+        see: what the agent sees of a raw observation of the task, (1, D).
 
     Attributes:
         status: newest of the arm.
         stamp: of the newest state.
         frame: that belongs to it, where the task is visual.
+        raw: joint angles and what else the task observes, with the frame's image.
     """
 
     def __init__(
@@ -60,10 +64,12 @@ class ArmClient:
         step_timeout_s: float,
         reset_timeout_s: float,
         operator_confirmed: bool,
+        see: Callable[[Observations], np.ndarray] = lambda raw: raw.vectors,
     ) -> None:
         self._node = node
         self._waiter = waiter
         self._task = task
+        self._see = see
         self._step_timeout_s = step_timeout_s
         self._reset_timeout_s = reset_timeout_s
         self._operator_confirmed = operator_confirmed
@@ -73,24 +79,22 @@ class ArmClient:
         self.status: ArmStatus | None = None
         self.frame: Frame | None = None
         self.stamp = Time()
+        self.raw = Observations(np.zeros((0, task.observation_size)))
         self._images: dict[str, dict[float, Image]] = {"color": {}, "depth": {}}
         self._actions = node.create_publisher(Action, "action", EPISODE_QOS)
         self._resets = node.create_client(ResetEpisode, "arm/reset_episode")
         node.create_subscription(ArmStateMessage, "arm/state", self._take_state, EPISODE_QOS)
         node.create_subscription(ArmStatus, "arm/status", self._take_status, LATCHED_QOS)
-        if task.visual:
-            for kind in self._images:
-                node.create_subscription(
-                    Image, f"camera/{kind}/image_raw", self._taker(kind), SENSOR_QOS
-                )
 
     def wait_until_there(self, timeout_s: float) -> None:
-        """Wait for the arm's node."""
+        """Wait for the arm's node, and for the camera's where the task is visual."""
         self._waiter.until(
             lambda: self._resets.service_is_ready() and self._actions.get_subscription_count(),
             timeout_s,
             "arm/reset_episode and a subscriber of action (is the arm node running?)",
         )
+        if self._task.visual:
+            self._listen_to_camera(timeout_s)
 
     def wait_until_released(self, timeout_s: float) -> None:
         """Wait until the arm may move; an operator may have to do something for that."""
@@ -102,12 +106,13 @@ class ArmClient:
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         self._episode, self._step, self._state = episode, 0, None
+        for images in self._images.values():
+            images.clear()
         request = ResetEpisode.Request(
             episode=episode, seed=seed, operator_confirmed=self._operator_confirmed
         )
         message = self._reset_until_heard(request)
-        self._row = first_row(self._task, self._measured(message))
-        return self._row
+        return self._reached(first_row(self._task, self._measured(message)))
 
     def step(self, action: np.ndarray) -> np.ndarray:
         deltas, grips = self._task.commands(action[None])
@@ -122,17 +127,22 @@ class ArmClient:
         self._step += 1
         self._actions.publish(message)
         state = self._measured(self._next_state())
-        self._row = next_row(self._task, self._row, state)
-        return self._row
+        return self._reached(next_row(self._task, self._row, state))
+
+    def observe(self) -> np.ndarray:
+        try:
+            return self._see(self.raw)
+        except ImageError as error:
+            raise EpisodeAbortedError(f"camera: {error}") from error
 
     def _reset_until_heard(self, request: ResetEpisode.Request) -> ArmStateMessage:
-        """Repeat until the state comes by topic too: the first may precede discovery."""
+        """Repeat until state and frame come by topic too: the first may precede discovery."""
         waited_s = 0.0
         while waited_s < self._reset_timeout_s:
             answer = self._waiter.call(self._resets, request, self._reset_timeout_s)
             if answer.status.code == Status.OK:
                 try:
-                    self._waiter.until(lambda: self._state, RETRY_S, "arm/state")
+                    self._waiter.until(self._heard, RETRY_S, "arm/state")
                 except WaitTimeoutError:
                     waited_s += RETRY_S
                     continue
@@ -144,7 +154,7 @@ class ArmClient:
             waited_s += RETRY_S
         raise EpisodeAbortedError(
             f"episode {request.episode} did not begin within {self._reset_timeout_s} s: "
-            f"{answer.status.message or 'no arm/state heard'}"
+            f"{answer.status.message or f'heard no {self._missing()}'}"
         )
 
     def _pause(self, duration_s: float) -> None:
@@ -174,19 +184,45 @@ class ArmClient:
             self.frame = self._frame_of(seconds_of(message.header.stamp))
         return state
 
+    def _reached(self, row: np.ndarray) -> np.ndarray:
+        self._row = row
+        self.raw = observation_of_frame(self._task.observe(row), self.frame)
+        return row
+
     def _frame_of(self, stamp_s: float) -> Frame:
         """The first frame not older than the state; in simulation the one of its stamp."""
-        color, depth = self._images["color"], self._images["depth"]
-
-        def stamps() -> list[float]:
-            return sorted(stamp for stamp in color.keys() & depth.keys() if stamp >= stamp_s)
-
+        what = "colour and depth of one frame (is the camera node active?)"
         try:
-            self._waiter.until(stamps, self._step_timeout_s, "a camera frame")
-        except WaitTimeoutError as error:
-            raise EpisodeAbortedError(str(error)) from error
-        chosen = stamps()[0]
-        return frame_of_images(color[chosen], depth[chosen])
+            self._waiter.until(lambda: self._stamps(stamp_s), self._step_timeout_s, what)
+            chosen = self._stamps(stamp_s)[0]
+            return frame_of_images(self._images["color"][chosen], self._images["depth"][chosen])
+        except (WaitTimeoutError, ImageError) as error:
+            raise EpisodeAbortedError(f"camera: {error}") from error
+
+    def _stamps(self, from_s: float) -> list[float]:
+        """When there are both colour and depth, in order."""
+        both = self._images["color"].keys() & self._images["depth"].keys()
+        return sorted(stamp for stamp in both if stamp >= from_s)
+
+    def _heard(self) -> bool:
+        return not self._missing()
+
+    def _missing(self) -> str:
+        """What did not come since the reset, "" for nothing."""
+        if self._state is None:
+            return "arm/state"
+        seen = not self._task.visual or self._stamps(seconds_of(self._state.header.stamp))
+        return "" if seen else "camera/color/image_raw and camera/depth/image_raw"
+
+    def _listen_to_camera(self, timeout_s: float) -> None:
+        topics = {kind: f"camera/{kind}/image_raw" for kind in self._images}
+        self._waiter.until(
+            lambda: all(self._node.count_publishers(topic) for topic in topics.values()),
+            timeout_s,
+            f"{' and '.join(topics.values())} (is the camera node running?)",
+        )
+        for kind, topic in topics.items():
+            self._node.create_subscription(Image, topic, self._taker(kind), CAMERA_QOS)
 
     def _rests(self) -> bool:
         return self.status is not None and self.status.state in RESTING

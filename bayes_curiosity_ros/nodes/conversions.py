@@ -56,6 +56,13 @@ def observation_of_message(message: Observation) -> Observations:
     return Observations(vectors, _rgbd(color[None], depth[None]))
 
 
+def observation_of_frame(vectors: np.ndarray, frame: Frame | None) -> Observations:
+    """A batch of one from a vector, (1, D), and the frame taken there, if there is one."""
+    if frame is None:
+        return Observations(vectors)
+    return Observations(vectors, _rgbd(frame.color[None], frame.depth[None]))
+
+
 def message_of_arm_state(state: ArmState, names: tuple[str, ...]) -> ArmStateMessage:
     """All but episode, step and deltas. Positions: joints, then fingers, as `names` says."""
     positions = np.concatenate([state.joints, state.fingers])

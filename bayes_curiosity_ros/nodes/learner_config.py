@@ -9,11 +9,14 @@ import numpy as np
 import torch
 
 from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
+from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.model_file import load_model
 from bayes_curiosity_ros.curiosity.rnd import Rnd, RndConfig
 from bayes_curiosity_ros.curiosity.vime import Vime, VimeConfig
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.learning.critic import LinearBaseline
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
+from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, seen_with
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 from bayes_curiosity_ros.learning.pretrained import load_policy
 from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
@@ -22,6 +25,7 @@ from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS
+from bayes_curiosity_ros.tasks.task import Task
 
 BONUSES = ("curiosity", "rnd", "vime", "none")
 CHECKPOINT = "checkpoint.pt"
@@ -40,6 +44,7 @@ class LearnerConfig:
         timesteps: control steps after which training ends.
         iteration_steps: control steps per policy update, at least; episodes are finished.
         policy: file of a policy pre-trained by imitation; empty for a random one.
+        model: curiosity model whose encoder sees for a visual task; empty for a random one.
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
         resume: go on from the checkpoint in `folder`.
@@ -61,6 +66,7 @@ class LearnerConfig:
     timesteps: int = 30_000
     iteration_steps: int = 1000
     policy: str = ""
+    model: str = ""
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
     resume: bool = False
@@ -92,14 +98,22 @@ class LearnerConfig:
         """The task, in a cell of which only the geometry is used."""
         return named_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
 
+    def perceive(self, task: ArmTask) -> Task:
+        """The task as the policy sees it: through the model's encoder, if it is visual."""
+        if not task.visual:
+            return task
+        if self.model:
+            return PerceivedTask(task, load_model(Path(self.model)).curiosity.encoder)
+        return PerceivedTask(task, Encoder(encoder_config(task)))
 
-def make_trainer(config: LearnerConfig, task: ArmTask) -> Trainer:
+
+def make_trainer(config: LearnerConfig, task: Task) -> Trainer:
     """A trainer before its first iteration."""
     center, scale = task.observation_center, task.observation_scale
     rng = np.random.default_rng(config.seed)
     policy = GaussianPolicy(center, scale, task.action_size, rng, config.hidden)
     if config.policy:
-        load_policy(Path(config.policy), policy, task.name)
+        load_policy(Path(config.policy), policy, task.name, seen_with(task))
     critic = LinearBaseline(center, scale, config.trpo.discount)
     return Trainer(
         task,
@@ -110,7 +124,7 @@ def make_trainer(config: LearnerConfig, task: ArmTask) -> Trainer:
     )
 
 
-def _make_bonus(config: LearnerConfig, task: ArmTask) -> Bonus:
+def _make_bonus(config: LearnerConfig, task: Task) -> Bonus:
     generator = torch.Generator().manual_seed(config.seed)
     if config.bonus == "rnd":
         size = task.observation_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from bayes_curiosity_ros.learning.cell import run_episode
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
+from bayes_curiosity_ros.learning.perception import seen_with, vectors_for
 from bayes_curiosity_ros.nodes.arm_client import ArmClient, EpisodeAbortedError
 from bayes_curiosity_ros.nodes.conversions import doubles, images_of_frame
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
@@ -56,15 +58,12 @@ class LearnerNode(QuietTopics, Node):
         executor = SingleThreadedExecutor()
         executor.add_node(self)
         self._waiter = Waiter(executor, ending)
-        self.task = task = config.make_task()
-        if task.visual:
-            raise ConfigError(
-                f"task {config.task!r}: the learner's policies take vectors only so far; "
-                "choose reach or grasp"
-            )
-        self.trainer = make_trainer(config, task)
+        task = config.make_task()
+        self.task = config.perceive(task)
+        self.trainer = make_trainer(config, self.task)
         self.episode = self.iteration = 0
         self._paused = False
+        self._seen: list[Observations] = []
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
@@ -79,6 +78,7 @@ class LearnerNode(QuietTopics, Node):
             config.step_timeout_s,
             config.reset_timeout_s,
             config.operator_confirmed,
+            partial(vectors_for, self.task),
         )
         self._curiosity: CuriosityClient | None = None
         if config.bonus == "curiosity":
@@ -143,11 +143,12 @@ class LearnerNode(QuietTopics, Node):
         config = self.config
         if config.resume:
             extra = load_checkpoint(config.checkpoint, self.trainer)
-            if extra.get("seed") != config.seed:
-                raise ConfigError(
-                    f"{config.checkpoint} was made with seed {extra.get('seed')}, "
-                    f"this run has {config.seed}"
-                )
+            for name, value in self._fixed().items():
+                if extra.get(name) != value:
+                    raise ConfigError(
+                        f"{config.checkpoint} was made with {name} {extra.get(name)!r}, "
+                        f"this run has {value!r}"
+                    )
             self.episode, self.iteration = int(extra["episode"]), int(extra["iteration"])
             if self._curiosity is not None:
                 self._curiosity.load(self._model_path(self.iteration))
@@ -184,6 +185,7 @@ class LearnerNode(QuietTopics, Node):
     def _try_episode(self, timesteps: int) -> Episodes:
         if self._curiosity is not None:
             self._curiosity.begin(self.episode)
+        self._seen.clear()
         episode = run_episode(
             self.task,
             self._arm,
@@ -195,8 +197,7 @@ class LearnerNode(QuietTopics, Node):
         length = int(episode.lengths[0])
         rewards, curiosity = np.zeros(length + 1), np.zeros(length + 1)
         if self._curiosity is not None:
-            seen = Observations(episode.observations[0, : length + 1])
-            rewards, curiosity = self._curiosity.finish(seen)
+            rewards, curiosity = self._curiosity.finish(Observations.concatenate(self._seen))
         if isinstance(self.trainer.bonus, GatheredBonus):
             self.trainer.bonus.add(rewards[1:])
         self._account(episode, timesteps + length, rewards[1:], curiosity)
@@ -219,8 +220,11 @@ class LearnerNode(QuietTopics, Node):
         self._publish_summary(OUTCOMES[row.outcome], row)
         self._show_progress(row)
 
-    def _publish_observation(self, step: int, observation: np.ndarray) -> None:
-        message = Observation(episode=self.episode, step=step, vector=doubles(observation))
+    def _publish_observation(self, step: int, perceived: np.ndarray) -> None:
+        """Raw, not as the policy perceives it: novelty and bags are about the world."""
+        raw = self._arm.raw
+        self._seen.append(raw)
+        message = Observation(episode=self.episode, step=step, vector=doubles(raw.vectors[0]))
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
         message.header.stamp = self._arm.stamp
@@ -240,9 +244,13 @@ class LearnerNode(QuietTopics, Node):
         """The curiosity's model first: a checkpoint never names one that is not there."""
         if self._curiosity is not None:
             self._curiosity.save(self._model_path(self.iteration))
-        extra = {"seed": self.config.seed, "episode": self.episode, "iteration": self.iteration}
+        extra = self._fixed() | {"episode": self.episode, "iteration": self.iteration}
         save_checkpoint(self.config.checkpoint, self.trainer, extra)
         self._model_path(self.iteration - 1).unlink(missing_ok=True)
+
+    def _fixed(self) -> dict[str, Any]:
+        """What may not change when a run is resumed."""
+        return {"seed": self.config.seed, "encoder": seen_with(self.task)}
 
     def _model_path(self, iteration: int) -> Path:
         return (Path(self.config.folder) / f"curiosity_{iteration}.safetensors").resolve()

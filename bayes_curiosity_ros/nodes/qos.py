@@ -17,6 +17,9 @@ LATCHED_QOS = QoSProfile(
 )
 # A real camera's newest frame counts, not every frame.
 SENSOR_QOS = qos_profile_sensor_data
+# What reads a camera takes every frame of a simulated one, and the newest of a real one: as
+# reliable as the camera is. It must be there when the subscription is made.
+CAMERA_QOS = QoSProfile(depth=8, reliability=ReliabilityPolicy.BEST_AVAILABLE)
 
 
 class QuietTopics:

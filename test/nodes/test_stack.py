@@ -29,9 +29,10 @@ from bayes_curiosity_interfaces.msg import (
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.learning.cell import TaskCell, run_episode
 from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.perception import encoder_config
 from bayes_curiosity_ros.nodes.conversions import frame_of_images
 from bayes_curiosity_ros.nodes.episode_log import read_log
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
@@ -260,21 +261,36 @@ def rows_of(observations: Observations) -> list[Observations]:
     return [observations[index : index + 1] for index in range(len(observations))]
 
 
-def in_process(timesteps: int, iteration_steps: int):
+class Watched(TaskCell):
+    """A cell that tells what a curiosity node would be sent."""
+
+    def raw(self, task) -> Observations:
+        images = task.images(self._states) if task.visual else None
+        return Observations(task.observe(self._states), images)
+
+
+def in_process(timesteps: int, iteration_steps: int, name: str = "reach"):
     """The same run without ROS: episodes and curiosity of each."""
-    config = LearnerConfig(timesteps=timesteps, iteration_steps=iteration_steps)
-    task = config.make_task()
+    config = LearnerConfig(task=name, timesteps=timesteps, iteration_steps=iteration_steps)
+    raw = config.make_task()
+    task = config.perceive(raw)
     trainer = make_trainer(config, task)
-    curiosity = Curiosity(Encoder(EncoderConfig(9)), CuriosityConfig(weight=0.5))
+    curiosity = Curiosity(Encoder(encoder_config(raw)), CuriosityConfig(weight=0.5))
     rows, episode = [], 0
     while trainer.timesteps < timesteps:
         parts = []
         while sum(part.steps for part in parts) < iteration_steps:
             episode += 1
+            cell, visited = Watched(task), []
             part = run_episode(
-                task, TaskCell(task), trainer.algorithm.explore(), config.seed, episode
+                task,
+                cell,
+                trainer.algorithm.explore(),
+                config.seed,
+                episode,
+                lambda step, _, cell=cell, visited=visited: visited.append(cell.raw(raw)),
             )
-            seen = Observations(part.observations[0, : int(part.lengths[0]) + 1])
+            seen = Observations.concatenate(visited)
             # Row by row, as the node scores them: a batch may differ in the last bit.
             rewards = np.array([curiosity.score(row).reward[0] for row in rows_of(seen)])[1:]
             curiosity.observe(seen)
@@ -297,6 +313,20 @@ def test_the_same_seed_gives_the_same_episodes_with_and_without_ros(stack, backg
     state = eventually(states, lambda m: m.episodes == len(rows))
     assert state.observations == sum(row.steps + 1 for row in rows) == regression.count
     np.testing.assert_allclose(state.log_determinant, regression.log_determinant)
+
+
+def test_the_same_images_give_the_same_episodes_with_and_without_ros(start, tmp_path):
+    """Frames of the camera node, joint angles of the arm node: bit for bit what rays give here."""
+    start(CAMERA, *parameters(task="visual_reach"))
+    start(ARM, *parameters(task="visual_reach"))
+    shape = {"encoder__vector_size": 6, "encoder__image_shape": "[4, 64, 64]"}
+    start(CURIOSITY, *parameters(curiosity__weight=0.5, **shape))
+    learner = start(LEARNER, *learner_options(tmp_path, task="visual_reach"))
+    output = learner.communicate(timeout=90)[0]
+    assert learner.returncode == 0, output
+    expected, _ = in_process(60, 30, "visual_reach")
+    rows = read_log(tmp_path / "episodes.csv")
+    assert [(r.steps, r.extrinsic_return, r.intrinsic_return) for r in rows] == expected
 
 
 def test_a_resumed_run_goes_on_exactly(stack, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.cameras.camera import Camera, CameraError, Extrinsics, Intrinsics
-from bayes_curiosity_ros.robot.cameras.raycast import RaycastCamera
+from bayes_curiosity_ros.robot.cameras.raycast import RaycastCamera, depth_levels
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.robot.cameras.simulated import SimulatedCamera
 from bayes_curiosity_ros.robot.stepper import Stepper
@@ -89,7 +89,7 @@ def test_threads_and_batches_change_nothing(camera, world, stepper, rows):
 def test_casting_part_of_the_pixels_changes_nothing(camera, rows, monkeypatch):
     usual = camera.frames(rows)
     scene = camera.scenes[0]
-    everywhere = np.ones(64 * 64, dtype=bool)
+    everywhere = np.arange(64 * 64)
     monkeypatch.setattr(scene, "_covered", lambda data: everywhere)
     for ours, full in zip(usual, camera.frames(rows), strict=True):
         np.testing.assert_array_equal(ours, full)
@@ -99,8 +99,13 @@ def test_images_are_bytes(camera, rows, robot):
     images = camera.images(rows)
     assert images.shape == (6, 4, 64, 64)
     assert images.dtype == np.uint8
+    colors, depths = camera.frames(rows)
+    np.testing.assert_array_equal(images[:, :3], colors.transpose(0, 3, 1, 2))
+    np.testing.assert_array_equal(
+        images[:, 3], depth_levels(depths, robot.world.camera.max_depth_m)
+    )
     depth = images[:, 3] / 255 * robot.world.camera.max_depth_m
-    np.testing.assert_allclose(depth, camera.frames(rows)[1], atol=0.006)
+    np.testing.assert_allclose(depth, depths, atol=0.006)
 
 
 def test_a_marker_is_seen_too(marker_robot):

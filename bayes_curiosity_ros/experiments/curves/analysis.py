@@ -100,9 +100,9 @@ def grid_of(curves: Sequence[Curve], points: int = 200) -> np.ndarray:
 
 
 def first_time(times: np.ndarray, values: np.ndarray, level: float) -> float:
-    """When a series first reaches a level; infinite: never."""
+    """When a series first reaches a level; infinite: never, or there is nothing to reach."""
     reached = np.flatnonzero(values >= level)
-    return float(times[reached[0]]) if len(reached) else float("inf")
+    return float(times[reached[0]]) if level > 0 and len(reached) else float("inf")
 
 
 def ordered_quartiles(values: Sequence[float]) -> tuple[float, float, float]:

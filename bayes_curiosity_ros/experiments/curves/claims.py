@@ -34,7 +34,7 @@ def verdicts(curves: Curves) -> list[Verdict]:
             continue
         if task == "grasp":
             found.append(dominance(task, ours, others))
-        elif task == "reach":
+        elif task in ("reach", "arm_reach"):
             found.append(sooner(task, ours, others))
         elif task in FACTORS:
             found.append(fewer_steps(task, ours, others, FACTORS[task]))
@@ -84,7 +84,7 @@ def fewer_steps(task: str, ours: Curve, others: dict[str, Curve], factor: float)
     parts, holds = [], False
     for name, other in others.items():
         theirs = median_reaches(other, level)
-        ratio = theirs / mine
+        ratio = theirs / mine if math.isfinite(mine) else 0.0
         if math.isfinite(theirs):
             parts.append(f"{name}: {steps(theirs)}, {ratio:.1f} times")
         else:
@@ -92,7 +92,7 @@ def fewer_steps(task: str, ours: Curve, others: dict[str, Curve], factor: float)
                 f"{name}: never in {steps(other.budget)}, {other.budget / mine:.1f} times"
             )
         if name == VANILLA:
-            holds = level > 0 and ratio >= factor
+            holds = ratio >= factor
     return Verdict(
         f"{task}: to reach {ARRIVED:.0%} of curiosity's final value, vanilla needs at least "
         f"{factor:g} times its steps, or never does",
@@ -114,5 +114,7 @@ def median_reaches(curve: Curve, level: float) -> float:
 
 
 def steps(count: float) -> str:
-    """Thousands of steps, or "never"."""
-    return f"{count / 1000:.1f}k" if math.isfinite(count) else "never"
+    """Steps, in thousands where there are many, or "never"."""
+    if not math.isfinite(count):
+        return "never"
+    return f"{count / 1000:.1f}k" if count >= 1000 else f"{count:.0f}"

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -67,10 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     work = run_missing(settings, tasks, methods, arguments)
     by_window = write_table(arguments.output)
     if not arguments.no_plots:
-        from bayes_curiosity_ros.experiments.curves.plots import plot_paper
-
-        plot_paper(by_window[LONG_WINDOW], arguments.output / "curves.png")
-        plot_paper(by_window[WINDOW], arguments.output / f"curves_{WINDOW}.png")
+        write_figures(by_window, arguments.output)
     if not arguments.no_videos:
         from bayes_curiosity_ros.experiments.curves.films import film_best
 
@@ -147,26 +144,35 @@ def progress(jobs: list[Job], work: Work) -> Generator[None, None, None]:
     """A bar over the timesteps of all jobs, read from what the workers leave on disk."""
     budgets = {job: work.cells[job.task, job.bonus].timesteps for job in jobs}
 
-    def taken() -> int:
-        return sum(min(work.progress(job), budget) for job, budget in budgets.items())
+    def taken() -> list[int]:
+        return [min(work.progress(job), budget) for job, budget in budgets.items()]
 
-    ended = threading.Event()
+    def show() -> None:
+        steps = taken()
+        ended = sum(n == budget for n, budget in zip(steps, budgets.values(), strict=True))
+        bar.set_postfix_str(f"{ended} of {len(jobs)} runs", refresh=False)
+        bar.update(sum(steps) - bar.n)
+
+    def watch() -> None:
+        while not over.wait(REFRESH_S):
+            show()
+
+    over = threading.Event()
     with tqdm(
-        total=sum(budgets.values()), initial=taken(), unit="step", unit_scale=True, smoothing=0.05
+        total=sum(budgets.values()),
+        initial=sum(taken()),
+        unit="step",
+        unit_scale=True,
+        smoothing=0.05,
     ) as bar:
-
-        def watch() -> None:
-            while not ended.wait(REFRESH_S):
-                bar.update(taken() - bar.n)
-
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
             yield
         finally:
-            ended.set()
+            over.set()
             watcher.join()
-            bar.update(taken() - bar.n)
+            show()
 
 
 def write_table(folder: Path, claims: bool = True) -> dict[int, Curves]:
@@ -177,6 +183,14 @@ def write_table(folder: Path, claims: bool = True) -> dict[int, Curves]:
     write_atomically(folder / "table.md", markdown.encode())
     print(markdown)
     return by_window
+
+
+def write_figures(by_window: Mapping[int, Curves], folder: Path) -> None:
+    """The paper's figure, judged over many episodes, and over as few as the paper's."""
+    from bayes_curiosity_ros.experiments.curves.plots import plot_paper
+
+    plot_paper(by_window[LONG_WINDOW], folder / "curves.png")
+    plot_paper(by_window[WINDOW], folder / f"curves_{WINDOW}.png")
 
 
 def all_rows(folder: Path) -> list[Row]:

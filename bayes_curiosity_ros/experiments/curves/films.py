@@ -22,7 +22,10 @@ SIZE = (320, 240)
 
 
 def film_best(curves: Curves, work: Work) -> list[Path]:
-    """Film the run with the highest final value on each task that `work` is about."""
+    """Film the run with the highest final value on each task that `work` is about.
+
+    A film that is newer than the run is left as it is.
+    """
     paths = []
     for task in dict.fromkeys(task for task, _ in work.cells):
         job = best_run(curves, work, task)
@@ -30,9 +33,11 @@ def film_best(curves: Curves, work: Work) -> list[Path]:
             print(f"{task}: no run has its checkpoint here; no film", file=sys.stderr)
             continue
         path = work.folder / f"{task}.gif"
+        paths.append(path)
+        if path.exists() and path.stat().st_mtime > work.checkpoint(job).stat().st_mtime:
+            continue
         write_film(trained(job, work), work.ground(job.task, job.bonus).arm, path)
         print(f"{path}: {job.bonus}, seed {job.seed}", file=sys.stderr)
-        paths.append(path)
     return paths
 
 

@@ -18,10 +18,14 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
 from bayes_curiosity_ros.experiments.build import build_algorithm, make_config
 from bayes_curiosity_ros.experiments.curves.settings import CellSettings, digest
-from bayes_curiosity_ros.experiments.prepare import demonstrated_vectors
 from bayes_curiosity_ros.experiments.settings import CellSettings as LearnerSettings
 from bayes_curiosity_ros.learning.imitation import imitate
-from bayes_curiosity_ros.learning.perception import encoder_config, perceived, seen_with
+from bayes_curiosity_ros.learning.perception import (
+    encoder_config,
+    perceived,
+    seen_with,
+    vectors_for,
+)
 from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.trpo import Trpo
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -135,7 +139,8 @@ class Groundwork:
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """What imitation learns from: observations as the policy sees them, and actions."""
         shown, rows = self.shown(), slice(self.cell.training.imitation.pairs or None)
-        return demonstrated_vectors(self.task, shown)[rows], shown.actions[rows]
+        seen = Observations(shown.vectors, shown.images)
+        return vectors_for(self.task, seen)[rows], shown.actions[rows]
 
     def _named(self, what: str, name: str, suffix: str) -> Path:
         return self._stem.with_name(f"{self._stem.name}_{what}_{name}.{suffix}")

@@ -17,13 +17,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 # Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
-STYLES = {
+Style = tuple[str, str | tuple[int, tuple[int, int]]]
+STYLES: dict[str, Style] = {
     "curiosity": ("#0072B2", "-"),
     "rnd": ("#D55E00", "--"),
     "vime": ("#009E73", "-."),
     "none": ("#555555", ":"),
 }
-SPARE = ("#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SPARE: tuple[Style, ...] = (
+    ("#D55E00", "--"),
+    ("#009E73", "-."),
+    ("#CC79A7", (0, (6, 1))),
+    ("#E69F00", (0, (2, 1))),
+)
 COLUMNS = 3
 LABELS = {"rnd": "RND", "vime": "VIME", "none": "no bonus"}
 TITLES = {
@@ -79,16 +85,17 @@ def _panel(axes: Axes, curves: Curves, task: str) -> None:
         return
     spare = iter(SPARE * len(mine))
     for name, curve in mine.items():
-        _draw(axes, curve, name, STYLES[name] if name in STYLES else (next(spare), "-"))
+        _draw(axes, curve, name, STYLES[name] if name in STYLES else next(spare))
     axes.set_xlim(0, max(curve.budget for curve in mine.values()))
     axes.set_ylim(bottom=0)
 
 
-def _draw(axes: Axes, curve: Curve, name: str, style: tuple[str, str]) -> None:
+def _draw(axes: Axes, curve: Curve, name: str, style: Style) -> None:
     grid = grid_of([curve])
     lower, median, upper = curve.quartiles(grid)
     color, line = style
-    axes.plot(grid, median, line, color=color, label=LABELS.get(name, name), linewidth=1.8)
+    label = LABELS.get(name, name.replace("_", " "))
+    axes.plot(grid, median, linestyle=line, color=color, label=label, linewidth=1.8)
     axes.fill_between(grid, lower, upper, color=color, alpha=0.18, linewidth=0)
 
 

@@ -233,8 +233,10 @@ def _parse_ablations(raw: Mapping[str, Any], path: Path) -> CurveSettings:
         changes = dict(changes or {})
         bonus = changes.get("bonus", "curiosity")
         known_name(f"bonus of {name}:", bonus, bases)
-        base = {"bonus": bonus, "encoder": bases[bonus].encoder, **bases[bonus].options}
-        methods[name] = _method(base | changes, f"variants.{name}")
+        base = dataclasses.asdict(bases[bonus])
+        base |= base.pop("options")
+        encoder = base["encoder"] | changes.pop("encoder", {})
+        methods[name] = _method(base | changes | {"encoder": encoder}, f"variants.{name}")
     panels = {title: list(names) for title, names in raw["panels"].items()}
     for name in {name for names in panels.values() for name in names}:
         known_name("variant", name, methods)

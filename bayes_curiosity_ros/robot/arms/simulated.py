@@ -61,6 +61,7 @@ class SimulatedArm:
     def place(self, row: np.ndarray) -> None:
         """Begin an episode at this row: arm and object stand where it says."""
         self._row = row.copy()
+        self._steps += 1  # a new place is a new time: no frame of the old one has this stamp
         self._velocity = np.zeros(len(self.joint_names))
 
     def state(self, timeout_s: float) -> ArmState:

@@ -6,7 +6,7 @@ cast again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -53,21 +53,35 @@ class RaycastScene:
         boxes = model.geom_aabb[self._moving]
         self._corners = boxes[:, None, :3] + CORNERS * boxes[:, None, 3:]
         self._background = self._cast_background()
+        _, colors, depths = self._background
+        self._background_image = np.vstack([colors.T, depth_levels(depths, self._max_depth)])
 
     def frame(self, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
         """Colour (H, W, 3) uint8 and depth (H, W) float32 of a posed scene."""
-        still, colors, depths = self._background
+        _, colors, depths = self._background
         colors, depths = colors.copy(), depths.copy()
-        pixels = np.flatnonzero(self._covered(data))
-        if len(pixels):
-            hits = self._cast(data, pixels, MOVING_GROUP)
-            front = (hits.geoms >= 0) & (hits.distances < still[pixels])
-            where = pixels[front]
-            near = _Hits(hits.geoms[front], hits.distances[front], hits.normals[front])
-            colors[where] = self._shade(near)
-            depths[where] = np.minimum(near.distances * self._planar[where], self._max_depth)
+        where, shades, distances = self._in_front(data)
+        colors[where], depths[where] = shades, distances
         size = self.intrinsics.height, self.intrinsics.width
         return colors.reshape(*size, 3), depths.reshape(size)
+
+    def image(self, data: mujoco.MjData) -> np.ndarray:
+        """The same channels first, (4, H, W) uint8, depth by `depth_levels`, for less work."""
+        image = self._background_image.copy()
+        where, shades, distances = self._in_front(data)
+        image[:3, where] = shades.T
+        image[3, where] = depth_levels(distances, self._max_depth)
+        return image.reshape(4, self.intrinsics.height, self.intrinsics.width)
+
+    def _in_front(self, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pixels where a moving part hides what stands still; their colours and depths."""
+        pixels = self._covered(data)
+        hits = self._cast(data, pixels, MOVING_GROUP)
+        front = np.flatnonzero((hits.geoms >= 0) & (hits.distances < self._background[0][pixels]))
+        where, distances = pixels[front], hits.distances[front]
+        shades = self._shade(_Hits(hits.geoms[front], distances, hits.normals[front]))
+        depths = np.minimum(distances * self._planar[where], self._max_depth)
+        return where, shades, depths.astype(np.float32)
 
     def _cast_background(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         data = mujoco.MjData(self.world.scene)
@@ -109,7 +123,7 @@ class RaycastScene:
         return np.round(255 * np.minimum(shaded, 1.0)).astype(np.uint8)
 
     def _covered(self, data: mujoco.MjData) -> np.ndarray:
-        """Pixels inside the image of a moving part's bounding box: (H W,) bool."""
+        """Pixels inside the image of a moving part's bounding box, in order."""
         size, camera = self.intrinsics, self.extrinsics
         frames = data.geom_xmat[self._moving].reshape(-1, 3, 3)
         corners = np.matmul(self._corners, frames.transpose(0, 2, 1))
@@ -117,7 +131,7 @@ class RaycastScene:
         corners = corners @ camera.rotation
         depth = corners[..., 2]
         if depth.min() < 1e-3:  # a part beside or behind the camera has no image rectangle
-            return np.ones(size.height * size.width, dtype=bool)
+            return np.arange(size.height * size.width)
         columns = corners[..., 0] / depth * size.fx + size.cx
         rows = corners[..., 1] / depth * size.fy + size.cy
         left, right = _pixel_range(columns, size.width)
@@ -125,7 +139,7 @@ class RaycastScene:
         mask = np.zeros((size.height, size.width), dtype=bool)
         for t, b, l, r in zip(top, bottom, left, right, strict=True):  # noqa: E741
             mask[t:b, l:r] = True
-        return mask.ravel()
+        return np.flatnonzero(mask)
 
 
 def _pixel_range(values: np.ndarray, size: int) -> tuple[list[int], list[int]]:
@@ -154,34 +168,50 @@ class RaycastCamera:
         size = self.scenes[0].intrinsics
         colors = np.empty((len(rows), size.height, size.width, 3), np.uint8)
         depths = np.empty((len(rows), size.height, size.width), np.float32)
+
+        def take(index: int, scene: RaycastScene, data: mujoco.MjData) -> None:
+            colors[index], depths[index] = scene.frame(data)
+
+        self._for_each(rows, take)
+        return colors, depths
+
+    def images(self, rows: np.ndarray) -> np.ndarray:
+        """(N, 4, H, W) uint8: red, green, blue, and depth with 255 at `max_depth_m`."""
+        size = self.scenes[0].intrinsics
+        images = np.empty((len(rows), 4, size.height, size.width), np.uint8)
+
+        def take(index: int, scene: RaycastScene, data: mujoco.MjData) -> None:
+            images[index] = scene.image(data)
+
+        self._for_each(rows, take)
+        return images
+
+    def _for_each(
+        self, rows: np.ndarray, take: Callable[[int, RaycastScene, mujoco.MjData], None]
+    ) -> None:
+        """Pose the scene of every row and let `take` look at it, on all threads."""
         workers = min(len(self._data), len(rows))
 
         def run(worker: int) -> None:
+            data = self._data[worker]
             for index in range(worker, len(rows), workers):
-                colors[index], depths[index] = self._frame(rows[index], self._data[worker])
+                take(index, self._posed(rows[index], data), data)
 
         if self._pool is None or workers < 2:
             for worker in range(workers):
                 run(worker)
         else:
             list(self._pool.map(run, range(workers)))
-        return colors, depths
 
-    def images(self, rows: np.ndarray) -> np.ndarray:
-        """(N, 4, H, W) uint8: red, green, blue, and depth with 255 at `max_depth_m`."""
-        colors, depths = self.frames(rows)
-        return to_images(colors, depths, self.scenes[0].world.config.world.camera.max_depth_m)
-
-    def _frame(self, row: np.ndarray, data: mujoco.MjData) -> tuple[np.ndarray, np.ndarray]:
+    def _posed(self, row: np.ndarray, data: mujoco.MjData) -> RaycastScene:
         scene, layout = self.scenes[int(row[self.layout.variant])], self.layout
         data.qpos[:] = row[layout.qpos]
         if scene.world.object_qpos is None:
             data.mocap_pos[0] = row[layout.marker]
         mujoco.mj_kinematics(scene.world.scene, data)
-        return scene.frame(data)
+        return scene
 
 
-def to_images(colors: np.ndarray, depths: np.ndarray, max_depth_m: float) -> np.ndarray:
-    """Frames (N, H, W, 3) uint8 and (N, H, W) [m] as channels first, all of them uint8."""
-    scaled = np.round(np.clip(depths / max_depth_m, 0.0, 1.0) * 255).astype(np.uint8)
-    return np.concatenate([colors.transpose(0, 3, 1, 2), scaled[:, None]], axis=1)
+def depth_levels(depths: np.ndarray, max_depth_m: float) -> np.ndarray:
+    """Depths in [m] as uint8, 255 at `max_depth_m` and beyond."""
+    return np.round(np.clip(depths / max_depth_m, 0.0, 1.0) * 255).astype(np.uint8)
