@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bayes_curiosity_ros.experiments import table1
+from bayes_curiosity_ros.experiments import table1, tune
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     table1.add_arguments(table)
     table.set_defaults(run_experiment=table1.run)
+    tuning = experiments.add_parser(
+        "tune",
+        help="the weights of the table's bonuses, on seeds it does not report",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    tune.add_arguments(tuning)
+    tuning.set_defaults(run_experiment=tune.run)
 
 
 def run(arguments: argparse.Namespace) -> int:
