@@ -35,10 +35,13 @@ class Bonus(Protocol):
 
 
 class NoBonus:
-    """The vanilla learner's bonus: zero."""
+    """The vanilla learner's bonus: zero, or the same for every step as a control."""
+
+    def __init__(self, per_step: float = 0.0) -> None:
+        self.per_step = per_step
 
     def evaluate(self, transitions: Transitions) -> np.ndarray:
-        return np.zeros(len(transitions))
+        return np.full(len(transitions), self.per_step)
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         pass

@@ -16,14 +16,15 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from bayes_curiosity_ros.curiosity.data import Transitions
+from bayes_curiosity_ros.curiosity.dynamics import DynamicsNetwork, with_one
+from bayes_curiosity_ros.curiosity.evidence_bound import BoundGradient
 from bayes_curiosity_ros.curiosity.inputs import finite_rows
 from bayes_curiosity_ros.curiosity.normalise import RunningMoments
 from bayes_curiosity_ros.curiosity.pool import Pool
@@ -58,6 +59,7 @@ class VimeConfig:
         pool_size: transitions remembered; the oldest make room for the newest.
         median_episodes: the gain is divided by the mean of so many recent episodes' medians.
         weight: factor of the bonus in the reward; a median transition earns just this much.
+        shift: added to the gain, in medians, before the weight.
         device: where the network lives, for instance "cpu".
     """
 
@@ -75,6 +77,7 @@ class VimeConfig:
     pool_size: int = 100_000
     median_episodes: int = 10
     weight: float = 0.1
+    shift: float = 0.0
     device: str = "cpu"
 
     def __post_init__(self) -> None:
@@ -84,126 +87,15 @@ class VimeConfig:
         for name in SCALES:
             if not 0.0 < getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} = {getattr(self, name)}; it must be above 0")
-        if not math.isfinite(self.weight):
-            raise ConfigError(f"weight = {self.weight}; it must be finite")
-
-
-class BayesianLayer(nn.Module):
-    """A linear layer with independent Gaussian weights; the last row is the bias."""
-
-    def __init__(
-        self, fan_in: int, fan_out: int, deviation: float, generator: torch.Generator
-    ) -> None:
-        super().__init__()
-        mean = torch.randn(fan_in + 1, fan_out, generator=generator) / math.sqrt(fan_in)
-        mean[-1] = 0.0
-        self.mean = nn.Parameter(mean)
-        self.rho = nn.Parameter(torch.full_like(mean, math.log(math.expm1(deviation))))
-
-    @property
-    def deviation(self) -> Tensor:
-        """σ = log(1 + e^ρ)."""
-        return nn.functional.softplus(self.rho)
-
-    def divergence(self, prior_deviation: float) -> Tensor:
-        """KL of the weights' distribution from the prior N(0, prior_deviation²), in nats."""
-        ratio = self.deviation / prior_deviation
-        shift = self.mean / prior_deviation
-        return 0.5 * (ratio.square() + shift.square() - 1.0 - 2.0 * ratio.log()).sum()
-
-    def noisy(self, inputs: Tensor, generator: torch.Generator) -> Tensor:
-        """Outputs with fresh weights for every row (local reparameterisation)."""
-        inputs = with_one(inputs)
-        mean = inputs @ self.mean
-        variance = inputs.square() @ self.deviation.square()
-        noise = torch.randn(mean.shape, generator=generator).to(mean.device)
-        return mean + variance.sqrt() * noise
-
-
-class DynamicsNetwork(nn.Module):
-    """(o, a) → o' - o, all standardised, with uncertain weights and tanh units."""
-
-    def __init__(self, config: VimeConfig, generator: torch.Generator) -> None:
-        super().__init__()
-        inputs = config.vector_size + config.action_size
-        widths = [inputs] + [config.width] * config.layers + [config.vector_size]
-        self.layers = nn.ModuleList(
-            BayesianLayer(fan_in, fan_out, config.initial_deviation, generator)
-            for fan_in, fan_out in pairwise(widths)
-        )
-        self.precision = config.likelihood_deviation**-2
-
-    def stack(self) -> list[BayesianLayer]:
-        """The layers, first to last."""
-        return [layer for layer in self.layers if isinstance(layer, BayesianLayer)]
-
-    def negative_likelihood(
-        self, inputs: Tensor, targets: Tensor, generator: torch.Generator
-    ) -> Tensor:
-        """Mean over rows of -log p(target | input), up to a constant, with fresh weights."""
-        *hidden, last = self.stack()
-        for layer in hidden:
-            inputs = torch.tanh(layer.noisy(inputs, generator))
-        error = last.noisy(inputs, generator) - targets
-        return 0.5 * self.precision * error.square().sum(dim=1).mean()
-
-    def divergence(self, prior_deviation: float) -> Tensor:
-        """KL of all weights from their prior, in nats."""
-        return torch.stack([layer.divergence(prior_deviation) for layer in self.stack()]).sum()
-
-    def draw_noise(self, samples: int, generator: torch.Generator) -> list[Tensor]:
-        """Standard normal noise for `samples` draws of all weights, layer by layer."""
-        return [
-            torch.randn(samples, *layer.mean.shape, generator=generator).to(layer.mean.device)
-            for layer in self.stack()
-        ]
-
-    @torch.no_grad()
-    def information_gain(self, inputs: Tensor, targets: Tensor, noise: list[Tensor]) -> Tensor:
-        """½ gᵀH⁻¹g of each row (λ = 1): (N,).
-
-        A layer's gradient for row n and draw s is the outer product of its input x and the
-        loss's slope δ at its output; for ρ, times the noise ε and ∂σ/∂ρ, which H⁻¹ cancels. The
-        square of the mean over draws is a sum over pairs of draws (s, t), and each pair's
-
-            Σ_ij σ²_ij (1 + ½ ε_s,ij ε_t,ij) x_s,i x_t,i δ_s,j δ_t,j
-
-        is a product of matrices: no gradient of a single row is ever stored.
-        """
-        gain = torch.zeros(len(inputs), device=inputs.device)
-        samples = len(noise[0])
-        slopes = self._slopes(inputs, targets, noise)
-        for layer, draws, (x, delta) in zip(self.stack(), noise, slopes, strict=True):
-            variance = layer.deviation.square()
-            for s in range(samples):
-                for t in range(s, samples):
-                    scale = variance * (1.0 + 0.5 * draws[s] * draws[t])
-                    pair = ((x[s] * x[t]) @ scale).mul_(delta[s] * delta[t]).sum(dim=1)
-                    gain.add_(pair, alpha=(0.5 if s == t else 1.0) / samples**2)
-        return gain
-
-    def _slopes(
-        self, inputs: Tensor, targets: Tensor, noise: list[Tensor]
-    ) -> list[tuple[Tensor, Tensor]]:
-        """Of each layer, its input x (S, N, in + 1) and the loss's slope δ (S, N, out)."""
-        weights = [
-            layer.mean + layer.deviation * draws
-            for layer, draws in zip(self.stack(), noise, strict=True)
-        ]
-        xs = [with_one(inputs.expand(len(noise[0]), -1, -1))]
-        for weight in weights[:-1]:
-            xs.append(with_one(torch.tanh(xs[-1] @ weight)))
-        deltas = [self.precision * (xs[-1] @ weights[-1] - targets)]
-        for x, weight in zip(reversed(xs[1:]), reversed(weights[1:]), strict=True):
-            back = deltas[-1] @ weight[:, :-1].transpose(1, 2)
-            deltas.append(back * (1.0 - x[..., :-1].square()))
-        return list(zip(xs, reversed(deltas), strict=True))
+        for name in ("weight", "shift"):
+            if not math.isfinite(getattr(self, name)):
+                raise ConfigError(f"{name} = {getattr(self, name)}; it must be finite")
 
 
 class Vime:
     """The bonus: a transition's information gain, in units of the recent median.
 
-    Zero until the first `update`: before any data there is no median to compare with. Weights
+    No gain until the first `update`: before any data there is no median to compare with. Weights
     are drawn anew by every `update` and then kept, so that `evaluate` is a function.
     """
 
@@ -216,7 +108,7 @@ class Vime:
         """
         self.config = config
         self._generator = generator or torch.Generator().manual_seed(0)
-        self.network = DynamicsNetwork(config, self._generator).to(config.device)
+        self.network = build_network(config, self._generator)
         self._noise = self.network.draw_noise(config.samples, self._generator)
         self._optimiser = torch.optim.Adam(
             self.network.parameters(), lr=config.learning_rate, fused=True
@@ -230,9 +122,9 @@ class Vime:
         """The reward of each transition: (N,) float64."""
         rows = self._rows(transitions)
         if not self._medians:
-            return np.zeros(len(rows))
+            return np.full(len(rows), self.config.weight * self.config.shift)
         median = max(float(np.mean(self._medians)), MEDIAN_FLOOR)
-        return self.config.weight * self._gains(rows) / median
+        return self.config.weight * (self._gains(rows) / median + self.config.shift)
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take episodes into the pool, train on it, then measure the episodes' median gains."""
@@ -246,8 +138,10 @@ class Vime:
         self._pool.add(together)
         self._train()
         self._noise = self.network.draw_noise(self.config.samples, self._generator)
-        for rows in batches[-self.config.median_episodes :]:
-            self._medians.append(float(np.median(self._gains(rows))))
+        recent = batches[-self.config.median_episodes :]
+        ends = np.cumsum([len(rows) for rows in recent])
+        gains = np.split(self._gains(np.concatenate(recent)), ends[:-1])
+        self._medians.extend(float(np.median(part)) for part in gains)
 
     def state_dict(self) -> dict[str, Any]:
         """Network, noise, Adam, pool, running moments, medians and the generator."""
@@ -278,17 +172,36 @@ class Vime:
 
     def _train(self) -> None:
         """Adam on the negative evidence bound per transition, over minibatches of the pool."""
-        for _ in range(self.config.updates):
-            picks = torch.randint(
-                len(self._pool), (self.config.batch_size,), generator=self._generator
-            )
-            inputs, targets = self._standardised(self._pool.rows[picks.numpy()])
-            misfit = self.network.negative_likelihood(inputs, targets, self._generator)
-            divergence = self.network.divergence(self.config.prior_deviation)
-            self._optimiser.zero_grad()
-            bound = misfit + divergence / len(self._pool)
-            bound.backward()  # type: ignore[no-untyped-call]
+        config = self.config
+        picks, noise = self._draw_minibatches()
+        inputs, targets = self._standardised(self._pool.rows[picks.numpy()])
+        gradient = BoundGradient(
+            self.network, config.batch_size, config.prior_deviation, len(self._pool)
+        )
+        self.network.mean.grad, self.network.rho.grad = gradient.by_mean, gradient.by_rho
+        minibatches = zip(
+            torch.split(with_one(inputs), config.batch_size),
+            torch.split(targets, config.batch_size),
+            noise,
+            strict=True,
+        )
+        for minibatch in minibatches:
+            gradient.compute(*minibatch)
             self._optimiser.step()
+
+    def _draw_minibatches(self) -> tuple[Tensor, list[list[Tensor]]]:
+        """Of all updates, the rows of the pool (updates · batch,) and each layer's noise."""
+        picks, noise = [], []
+        batch = self.config.batch_size
+        for _ in range(self.config.updates):
+            picks.append(torch.randint(len(self._pool), (batch,), generator=self._generator))
+            noise.append(
+                [
+                    torch.randn(batch, width, generator=self._generator).to(self.config.device)
+                    for _, width in self.network.shapes
+                ]
+            )
+        return torch.cat(picks), noise
 
     def _gains(self, rows: np.ndarray) -> np.ndarray:
         gains = np.empty(len(rows))
@@ -326,9 +239,14 @@ class Vime:
         return np.concatenate([before, actions, after - before], axis=1)
 
 
-def with_one(inputs: Tensor) -> Tensor:
-    """A last column of ones, for the bias."""
-    return nn.functional.pad(inputs, (0, 1), value=1.0)
+def build_network(config: VimeConfig, generator: torch.Generator) -> DynamicsNetwork:
+    """The dynamics with fresh weights."""
+    inputs = config.vector_size + config.action_size
+    widths = [inputs] + [config.width] * config.layers + [config.vector_size]
+    network = DynamicsNetwork(
+        widths, config.initial_deviation, config.likelihood_deviation, generator
+    )
+    return network.to(config.device)
 
 
 def _whiten(values: np.ndarray, moments: RunningMoments) -> Tensor:

@@ -104,9 +104,10 @@ def build_baseline(
     if name == "vime":
         sizes = {"vector_size": task.observation_size, "action_size": task.action_size}
         return Vime(make_config(VimeConfig, sizes | dict(options)), generator)
-    if options:
-        raise ConfigError(f"bonus 'none' takes no options; got {', '.join(options)}")
-    return NoBonus()
+    unknown = options.keys() - {"per_step"}
+    if unknown:
+        raise ConfigError(f"bonus 'none' has no option {', '.join(sorted(unknown))}")
+    return NoBonus(**options)
 
 
 def _build_curiosity(

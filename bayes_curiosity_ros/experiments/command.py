@@ -11,6 +11,10 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {
         "bayes_curiosity_ros.experiments.table1",
         "sparse classic control: 4 tasks, 3 learners, 4 bonuses",
     ),
+    "tune": (
+        "bayes_curiosity_ros.experiments.tune",
+        "the weights of the table's bonuses, on seeds it does not report",
+    ),
     "curves": (
         "bayes_curiosity_ros.experiments.curves.command",
         "the arm's learning curves: reach and grasp, from coordinates and from images",

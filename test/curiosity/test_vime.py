@@ -8,8 +8,10 @@ import torch
 
 from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.curiosity.dynamics import DynamicsNetwork, with_one
+from bayes_curiosity_ros.curiosity.evidence_bound import BoundGradient
 from bayes_curiosity_ros.curiosity.state import same_state
-from bayes_curiosity_ros.curiosity.vime import DynamicsNetwork, Vime, VimeConfig, with_one
+from bayes_curiosity_ros.curiosity.vime import Vime, VimeConfig, build_network
 from bayes_curiosity_ros.errors import ConfigError, InputError
 
 
@@ -39,23 +41,58 @@ def gain_by_autograd(
 ) -> float:
     """½ gᵀH⁻¹g by automatic differentiation and the Hessian as the paper prints it."""
     loss = torch.zeros(())
+    means, deviations = network.split(network.mean), network.split(network.deviation)
     for s in range(len(noise[0])):
         hidden = row[None]
-        for index, layer in enumerate(network.stack()):
-            weight = layer.mean + layer.deviation * noise[index][s]
-            hidden = with_one(hidden) @ weight
+        for index, draws in enumerate(noise):
+            hidden = with_one(hidden) @ (means[index] + deviations[index] * draws[s])
             if index < len(noise) - 1:
                 hidden = torch.tanh(hidden)
         loss = loss + 0.5 * network.precision * (hidden[0] - target).square().sum()
-    gain = 0.0
-    for layer in network.stack():
-        g_mean, g_rho = torch.autograd.grad(
-            loss / len(noise[0]), (layer.mean, layer.rho), retain_graph=True
-        )
-        variance = layer.deviation.detach().square()
-        h_rho = 2.0 * torch.sigmoid(layer.rho.detach()).square() / variance
-        gain += 0.5 * float((g_mean.square() * variance).sum() + (g_rho.square() / h_rho).sum())
-    return gain
+    g_mean, g_rho = torch.autograd.grad(loss / len(noise[0]), (network.mean, network.rho))
+    variance = network.deviation.detach().square()
+    h_rho = 2.0 * torch.sigmoid(network.rho.detach()).square() / variance
+    return 0.5 * float((g_mean.square() * variance).sum() + (g_rho.square() / h_rho).sum())
+
+
+def bound(
+    network: DynamicsNetwork,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    noise: list[torch.Tensor],
+    prior: float,
+    count: int,
+) -> torch.Tensor:
+    """The negative evidence bound per transition, for automatic differentiation."""
+    means, deviations = network.split(network.mean), network.split(network.deviation)
+    for index, draws in enumerate(noise):
+        x = with_one(torch.tanh(inputs) if index > 0 else inputs)
+        variance = x.square() @ deviations[index].square()
+        inputs = x @ means[index] + variance.sqrt() * draws
+    misfit = 0.5 * network.precision * (inputs - targets).square().sum(dim=1).mean()
+    weights = torch.distributions.Normal(network.mean, network.deviation)
+    before = torch.distributions.Normal(0.0, prior)
+    return misfit + torch.distributions.kl_divergence(weights, before).sum() / count
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_slopes_of_the_bound_equal_automatic_differentiation(layers: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    config = VimeConfig(3, 2, layers=layers, width=8, initial_deviation=0.3)
+    network = build_network(config, generator)
+    gradient = BoundGradient(network, rows=6, prior=0.7, count=40)
+    for _ in range(2):  # the second time in the buffers of the first
+        inputs = torch.randn(6, 5, generator=generator)
+        targets = torch.randn(6, 3, generator=generator)
+        noise = [torch.randn(6, width, generator=generator) for _, width in network.shapes]
+        gradient.compute(with_one(inputs), targets, noise)
+        loss = bound(network, inputs, targets, noise, prior=0.7, count=40)
+        by_mean, by_rho = torch.autograd.grad(loss, (network.mean, network.rho))
+        torch.testing.assert_close(gradient.by_mean, by_mean, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(gradient.by_rho, by_rho, rtol=1e-4, atol=1e-6)
+        with torch.no_grad():
+            network.mean.mul_(1.1)
+            network.rho.add_(0.2)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -63,7 +100,7 @@ def gain_by_autograd(
 def test_gain_equals_automatic_differentiation(layers: int, samples: int) -> None:
     generator = torch.Generator().manual_seed(0)
     config = VimeConfig(3, 2, layers=layers, width=8, initial_deviation=0.3)
-    network = DynamicsNetwork(config, generator)
+    network = build_network(config, generator)
     noise = network.draw_noise(samples, generator)
     inputs = torch.randn(4, 5, generator=generator)
     targets = torch.randn(4, 3, generator=generator)

@@ -1,0 +1,165 @@
+"""The bonuses' weights for Table I: the same trials for every bonus, and one rule to choose.
+
+The rule, per task and bonus: take the weight with the highest median return over the tuning
+seeds. Weights whose median is less than half that one's interquartile range below it (about a
+standard error of a median of four) count as equal; of equals, the one whose median first success
+is earliest wins, then the smallest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.experiments.analysis import Cell, cells_of
+from bayes_curiosity_ros.experiments.settings import (
+    ALGORITHMS,
+    BONUSES,
+    TableSettings,
+    load_settings,
+)
+from bayes_curiosity_ros.experiments.store import Store
+from bayes_curiosity_ros.experiments.table1 import (
+    check_buildable,
+    default_config,
+    jobs_of,
+    run_missing,
+)
+from bayes_curiosity_ros.files import write_atomically
+
+TuningCells = dict[tuple[str, str], dict[float, Cell]]  # by (task, bonus), then weight
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to try.
+
+    Attributes:
+        algorithm: the learner that all weights are tried with.
+        weights: of each bonus, equally many.
+    """
+
+    algorithm: str
+    weights: Mapping[str, Sequence[float]]
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise unknown_name("algorithm", self.algorithm, ALGORITHMS)
+        for bonus in self.weights:
+            if bonus not in BONUSES or bonus == "none":
+                raise unknown_name("bonus", bonus, [name for name in BONUSES if name != "none"])
+        counts = {bonus: len(values) for bonus, values in self.weights.items()}
+        if len(set(counts.values())) != 1 or 0 in counts.values():
+            raise ConfigError(f"weights has {counts} values; give every bonus equally many")
+
+    def trials(self, settings: TableSettings) -> list[TableSettings]:
+        """The table's settings, cut down to the learner, with the first weights, the second …"""
+        return [
+            self._trial(settings, index) for index in range(len(next(iter(self.weights.values()))))
+        ]
+
+    def _trial(self, settings: TableSettings, index: int) -> TableSettings:
+        cells = {
+            task: {self.algorithm: row[self.algorithm]} for task, row in settings.cells.items()
+        }
+        bonuses = {
+            task: {
+                bonus: {**settings.bonuses[task].get(bonus, {}), "weight": values[index]}
+                for bonus, values in self.weights.items()
+            }
+            for task in cells
+        }
+        return dataclasses.replace(settings, cells=cells, bonuses=bonuses)
+
+
+def load_plan(path: Path) -> Plan:
+    """Read and check a tuning file.
+
+    Raises:
+        ConfigError: the file is missing, not YAML, or does not fit.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text())
+        weights = {bonus: [float(value) for value in row] for bonus, row in raw["weights"].items()}
+        return Plan(str(raw["algorithm"]), weights)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {str(error).splitlines()[0]}") from None
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{path} does not fit: {error!r}") from None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `bayes-curiosity experiment tune`."""
+    beside = default_config().with_name("table1_tuning.yaml")
+    parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
+    parser.add_argument("--seeds", default="100-103", metavar="RANGE", help="100 and above")
+    parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE")
+    parser.add_argument("--tuning", type=Path, default=beside, metavar="FILE", help="what to try")
+    parser.add_argument("--output", type=Path, default=Path("output/tuning"), metavar="FOLDER")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
+    )
+    parser.set_defaults(cluster=None)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the trials that are missing, then write what they came to and what to choose."""
+    plan = load_plan(arguments.tuning)
+    trials = plan.trials(load_settings(arguments.config))
+    arguments.algorithm, arguments.bonus = [plan.algorithm], list(plan.weights)
+    jobs = jobs_of(arguments, trials[0])
+    reported = [job.seed for job in jobs if job.seed < 100]
+    if reported:
+        raise ConfigError(f"seed {reported[0]} is for reporting; tune on seeds 100 and above")
+    if arguments.workers < 1:
+        raise ConfigError(f"--workers {arguments.workers}; at least 1 is needed")
+    for trial in trials:
+        check_buildable(jobs, trial)
+    cells: TuningCells = {}
+    for index, trial in enumerate(trials):
+        store = Store(arguments.output / f"trial_{index}", trial)
+        rows = store.load()
+        done = {row.job for row in rows}
+        rows += run_missing([job for job in jobs if job not in done], trial, store, arguments)
+        for (task, _, bonus), cell in cells_of(rows, trial.evaluations).items():
+            weight = trial.bonuses[task][bonus]["weight"]
+            cells.setdefault((task, bonus), {})[weight] = cell
+    markdown = to_markdown(cells, plan.algorithm)
+    write_atomically(arguments.output / "table.md", markdown.encode())
+    print(markdown)
+    print(f"rows and table are in {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def choose(cells: Mapping[float, Cell]) -> float:
+    """The weight that the rule above takes."""
+    best = max(cells.values(), key=lambda cell: cell.quartiles()[0])
+    median, lower, upper = best.quartiles()
+    floor = median - 0.5 * (upper - lower)
+    equals = [weight for weight, cell in cells.items() if cell.quartiles()[0] >= floor]
+    return min(equals, key=lambda weight: (cells[weight].median_first_success(), weight))
+
+
+def to_markdown(cells: TuningCells, algorithm: str) -> str:
+    """A row per task, bonus and weight; the chosen weight is bold."""
+    head = f"| task, {algorithm} | bonus | weight | reward | first success | seeds |"
+    lines = [head, "|---" * 6 + "|"]
+    for (task, bonus), trials in cells.items():
+        chosen = choose(trials)
+        for weight, cell in sorted(trials.items()):
+            reward = "{:.1f} ({:.1f}, {:.1f})".format(*cell.quartiles())
+            mark = f"**{weight:g}**" if weight == chosen else f"{weight:g}"
+            first = f"{cell.median_first_success() / 1000:.1f}k"
+            fields = [task, bonus, mark, reward, first, str(len(cell.returns))]
+            lines.append("| " + " | ".join(fields) + " |")
+    return "\n".join([*lines, ""])
