@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,12 @@ import yaml
 
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.experiments.analysis import Cell, cells_of
+from bayes_curiosity_ros.experiments.jobs import Row
+from bayes_curiosity_ros.experiments.running import (
+    add_place_arguments,
+    add_seeds_argument,
+    check_place,
+)
 from bayes_curiosity_ros.experiments.settings import (
     ALGORITHMS,
     BONUSES,
@@ -27,13 +32,9 @@ from bayes_curiosity_ros.experiments.settings import (
     load_settings,
 )
 from bayes_curiosity_ros.experiments.store import Store
-from bayes_curiosity_ros.experiments.table1 import (
-    check_buildable,
-    default_config,
-    jobs_of,
-    run_missing,
-)
+from bayes_curiosity_ros.experiments.table1 import check_buildable, jobs_of, run_missing
 from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.resources import find
 
 TuningCells = dict[tuple[str, str], dict[float, Cell]]  # by (task, bonus), then weight
 
@@ -100,16 +101,13 @@ def load_plan(path: Path) -> Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment tune`."""
-    beside = default_config().with_name("table1_tuning.yaml")
+    table, trials = find("config", "table1.yaml"), find("config", "table1_tuning.yaml")
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
-    parser.add_argument("--seeds", default="100-103", metavar="RANGE", help="100 and above")
-    parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE")
-    parser.add_argument("--tuning", type=Path, default=beside, metavar="FILE", help="what to try")
+    add_seeds_argument(parser, "100-103")
+    parser.add_argument("--config", type=Path, default=table, metavar="FILE")
+    parser.add_argument("--tuning", type=Path, default=trials, metavar="FILE", help="what to try")
     parser.add_argument("--output", type=Path, default=Path("output/tuning"), metavar="FOLDER")
-    parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
-    )
-    parser.set_defaults(cluster=None)
+    add_place_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -121,13 +119,12 @@ def run(arguments: argparse.Namespace) -> int:
     reported = [job.seed for job in jobs if job.seed < 100]
     if reported:
         raise ConfigError(f"seed {reported[0]} is for reporting; tune on seeds 100 and above")
-    if arguments.workers < 1:
-        raise ConfigError(f"--workers {arguments.workers}; at least 1 is needed")
+    check_place(arguments)
     for trial in trials:
         check_buildable(jobs, trial)
     cells: TuningCells = {}
     for index, trial in enumerate(trials):
-        store = Store(arguments.output / f"trial_{index}", trial)
+        store = Store(arguments.output / f"trial_{index}", trial, Row)
         rows = store.load()
         done = {row.job for row in rows}
         rows += run_missing([job for job in jobs if job not in done], trial, store, arguments)
