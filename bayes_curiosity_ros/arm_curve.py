@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import hashlib
 import json
 import shutil
 import sys
@@ -23,6 +22,7 @@ from bayes_curiosity_ros import bringup
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
 from bayes_curiosity_ros.experiments.curves.command import write_figures, write_table
 from bayes_curiosity_ros.experiments.curves.jobs import Job, Record, Row
+from bayes_curiosity_ros.experiments.curves.settings import digest
 from bayes_curiosity_ros.experiments.prepare import Preparation, Prepared, prepare
 from bayes_curiosity_ros.experiments.running import add_seeds_argument, chosen, parse_seeds
 from bayes_curiosity_ros.experiments.store import Store
@@ -166,8 +166,7 @@ def prepared(arguments: argparse.Namespace, seed: int) -> Prepared:
         robot=bringup.robot_of(vars(arguments)),
         imitation_epochs=arguments.imitation_epochs,
     )
-    name = hashlib.sha256(repr(config).encode()).hexdigest()[:10]
-    folder = arguments.output / "prepared" / f"{TASK}_{name}"
+    folder = arguments.output / "prepared" / f"{TASK}_{digest(dataclasses.asdict(config))}"
     shared = prepare(config, folder, print)
     if seed == config.seed:
         return shared
@@ -228,7 +227,7 @@ def _store(arguments: argparse.Namespace, bonus: str) -> Store[Row]:
         arguments.arm,
         arguments.robot,
         arguments.imitation_epochs,
-        hashlib.sha256(find("config", f"{arguments.arm}.yaml").read_bytes()).hexdigest()[:10],
+        digest(find("config", f"{arguments.arm}.yaml").read_text()),
     )
     return Store(arguments.output / TASK / bonus, settings, Row)
 

@@ -60,8 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; errors made on purpose become one line and exit code 2."""
     words = list(sys.argv[1:] if argv is None else argv)
     chosen = next((word for word in words if not word.startswith("-")), None)
-    arguments = build_parser(chosen).parse_args(words)
     try:
+        arguments = build_parser(chosen).parse_args(words)
         return int(importlib.import_module(COMMANDS[arguments.command][0]).run(arguments))
     except BayesCuriosityError as error:
         print(f"bayes-curiosity: {error}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -81,6 +82,12 @@ class Groundwork:
             tell: told one line per thing made.
         """
         self._stem.parent.mkdir(parents=True, exist_ok=True)
+        # Another process may be at work on other cells of the same task: one makes, one waits.
+        with self._stem.with_name(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._make(seeds, tell)
+
+    def _make(self, seeds: Iterable[int], tell: Tell) -> None:
         if not self.demonstrations.exists():
             self._demonstrate(tell)
         if self._needs_embedding and not self.embedding.exists():
