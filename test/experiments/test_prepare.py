@@ -10,7 +10,7 @@ from bayes_curiosity_ros.learning.perception import PerceivedTask
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
 from bayes_curiosity_ros.tasks.arm.demonstrations import Demonstrations
 
-SMALL = {"demonstrations": 100, "embedding_epochs": 1, "imitation_epochs": 1}
+SMALL = {"demonstrations": 100, "embedding_epochs": 1, "imitation_epochs": 1, "trials": 2}
 
 
 @pytest.fixture(scope="module")
