@@ -132,6 +132,7 @@ def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
         parameters["encoder.vector_size"] = 6 if visual else 9
         if visual:
             parameters["encoder.image_shape"] = [4, 64, 64]
+            parameters["encoder.image_trunk"] = "keypoints"
     # Not respawned: it would come back at the prior, and the learner would not know.
     return [_spec("curiosity", chosen, parameters)]
 

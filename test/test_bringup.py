@@ -49,6 +49,14 @@ def test_only_curiosity_has_a_node_of_its_own(bonus):
     assert nodes["learner"].parameters["bonus"] == bonus
 
 
+def test_a_visual_learner_sees_with_the_models_encoder():
+    assert specs(task="visual_reach", model="a")["learner"].parameters["model"] == "a"
+    assert specs(task="visual_reach", model="a")["curiosity"].parameters["model"] == "a"
+    assert "model" not in specs(task="reach", model="a")["learner"].parameters
+    shape = specs(task="visual_reach")["curiosity"].parameters
+    assert (shape["encoder.vector_size"], shape["encoder.image_shape"]) == (6, [4, 64, 64])
+
+
 def test_neither_arm_nor_learner_comes_back_by_itself():
     everything = specs(arm="moveit", description="true")
     assert [name for name, spec in everything.items() if not spec.respawn] == [

@@ -17,7 +17,13 @@ from bayes_curiosity_ros.curiosity.inputs import (
     undrawn,
     unit_images,
 )
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.curiosity.trunks import (
+    IMAGE_TRUNK_SIZE,
+    IMAGE_TRUNKS,
+    MIN_IMAGE_SIDE,
+    image_trunk,
+)
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class EncoderConfig:
     Attributes:
         vector_size: numbers per observation vector.
         image_shape: (channels, height, width) of images, or None for vectors alone.
+        image_trunk: what looks at them: "flat" is the cheapest, "keypoints" finds things.
         hidden_sizes: widths of the MLP's hidden layers.
         latent_size: width of the latent space, M.
         fourier_features: if > 0, so many random Fourier features of the latent space take its
@@ -37,6 +44,7 @@ class EncoderConfig:
 
     vector_size: int
     image_shape: tuple[int, int, int] | None = None
+    image_trunk: str = "flat"
     hidden_sizes: tuple[int, ...] = (64, 64)
     latent_size: int = 32
     fourier_features: int = 0
@@ -55,6 +63,8 @@ class EncoderConfig:
         for name in ("fourier_length_scale", "max_depth_m"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise ConfigError(f"{name} = {getattr(self, name)}; it must be above 0")
+        if self.image_trunk not in IMAGE_TRUNKS:
+            raise unknown_name("image_trunk", self.image_trunk, IMAGE_TRUNKS)
         if self.image_shape is not None:
             object.__setattr__(self, "image_shape", tuple(self.image_shape))
             if len(self.image_shape) != 3 or min(self.image_shape[1:]) < MIN_IMAGE_SIDE:
@@ -62,10 +72,6 @@ class EncoderConfig:
                     f"image_shape = {self.image_shape}; expected (channels, height, width) "
                     f"with sides of at least {MIN_IMAGE_SIDE} pixels"
                 )
-
-
-MIN_IMAGE_SIDE = 16
-IMAGE_TRUNK_SIZE = 64
 
 
 class Encoder(nn.Module):
@@ -89,7 +95,9 @@ class Encoder(nn.Module):
         """
         super().__init__()
         self.config = config
-        self.trunk = _image_trunk(config.image_shape) if config.image_shape else None
+        self.trunk: nn.Module | None = None
+        if config.image_shape is not None:
+            self.trunk = image_trunk(config.image_trunk, config.image_shape)
         inputs = config.vector_size + (IMAGE_TRUNK_SIZE if self.trunk is not None else 0)
         widths = (inputs, *config.hidden_sizes, config.latent_size)
         layers: list[nn.Module] = []
@@ -166,18 +174,3 @@ def draw_weights(module: nn.Module, generator: torch.Generator) -> None:
             nn.init.xavier_normal_(layer.weight, generator=generator)
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
-
-
-def _image_trunk(image_shape: tuple[int, int, int]) -> nn.Sequential:
-    """Two strided convolutions and a linear layer: (N, C, H, W) → (N, IMAGE_TRUNK_SIZE)."""
-    channels, height, width = image_shape
-    convolutions = nn.Sequential(
-        undrawn(nn.Conv2d, channels, 16, kernel_size=4, stride=4),
-        nn.ReLU(),
-        undrawn(nn.Conv2d, 16, 32, kernel_size=3, stride=2, padding=1),
-        nn.ReLU(),
-        nn.Flatten(),
-    )
-    with torch.no_grad():
-        size = convolutions(torch.zeros(1, channels, height, width)).shape[1]
-    return nn.Sequential(convolutions, undrawn(nn.Linear, size, IMAGE_TRUNK_SIZE), nn.Tanh())

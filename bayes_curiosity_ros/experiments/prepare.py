@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from bayes_curiosity_ros.curiosity.embedding import (
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.learning.algorithm import MeanAction
 from bayes_curiosity_ros.learning.imitation import imitate
 from bayes_curiosity_ros.learning.perception import (
     encoder_config,
@@ -29,6 +30,7 @@ from bayes_curiosity_ros.learning.perception import (
 )
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 from bayes_curiosity_ros.learning.pretrained import save_policy
+from bayes_curiosity_ros.learning.rollout import run_episodes
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.demonstrations import (
     DemonstrationConfig,
@@ -51,6 +53,7 @@ class Preparation:
         demonstrations: pairs of observation and action.
         embedding_epochs: of Algorithm 1, at most.
         imitation_epochs: of behaviour cloning. Few leave the policy with something to learn.
+        trials: episodes that show what imitation gave.
         seed: of all of it.
     """
 
@@ -59,6 +62,7 @@ class Preparation:
     demonstrations: int = 8000
     embedding_epochs: int = 40
     imitation_epochs: int = 2
+    trials: int = 100
     seed: int = 0
 
 
@@ -158,6 +162,8 @@ def _embed(
     generator = torch.Generator().manual_seed(config.seed)
     encoder = Encoder(encoder_config(task), generator)
     settings = EmbeddingConfig(max_epochs=config.embedding_epochs)
+    if task.visual:  # a step encodes the subset E too; larger batches, fewer such steps
+        settings = replace(settings, batch_size=512, learning_rate=2e-3)
     seen = Observations(shown.vectors, shown.images)
     trainer = EmbeddingTrainer(encoder, seen, shown.actions, settings, config.seed)
     save_model(path, SavedModel(Curiosity(train_embedding(trainer))))
@@ -179,4 +185,8 @@ def _imitate(
     vectors = vectors_for(task, Observations(shown.vectors, shown.images))
     loss = imitate(policy, vectors, shown.actions, rng, epochs=config.imitation_epochs)
     save_policy(path, policy, task.name, seen_with(task))
-    tell(f"imitation: negative log-likelihood {loss:.2f} nats")
+    succeeded = run_episodes(task, MeanAction(policy), config.trials, rng).succeeded
+    tell(
+        f"imitation: negative log-likelihood {loss:.2f} nats; without noise it succeeds in "
+        f"{succeeded.sum()} of {config.trials} episodes"
+    )

@@ -161,6 +161,7 @@ def encoder_config(task: ArmTask) -> EncoderConfig:
     return EncoderConfig(
         vector_size=task.observation_size,
         image_shape=(4, camera.height, camera.width),
+        image_trunk="keypoints",
         max_depth_m=camera.max_depth_m,
     )
 

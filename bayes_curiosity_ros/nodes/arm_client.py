@@ -87,14 +87,14 @@ class ArmClient:
         node.create_subscription(ArmStatus, "arm/status", self._take_status, LATCHED_QOS)
 
     def wait_until_there(self, timeout_s: float) -> None:
-        """Wait for the arm's node, and for the camera's where the task is visual."""
+        """Wait for the camera's node where the task is visual, and for the arm's."""
+        if self._task.visual:
+            self._listen_to_camera(timeout_s)
         self._waiter.until(
             lambda: self._resets.service_is_ready() and self._actions.get_subscription_count(),
             timeout_s,
             "arm/reset_episode and a subscriber of action (is the arm node running?)",
         )
-        if self._task.visual:
-            self._listen_to_camera(timeout_s)
 
     def wait_until_released(self, timeout_s: float) -> None:
         """Wait until the arm may move; an operator may have to do something for that."""

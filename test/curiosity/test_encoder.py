@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.trunks import IMAGE_TRUNKS, SPREAD, Keypoints
 from bayes_curiosity_ros.errors import ConfigError, ImageError, LengthError, NotFiniteError
 
 IMAGE = (4, 32, 32)
@@ -43,11 +45,30 @@ def test_a_frame_is_seen_the_same_in_bytes_and_in_floats():
     assert torch.equal(from_bytes, from_floats)
 
 
-def test_image_matters():
-    encoder = Encoder(EncoderConfig(3, image_shape=IMAGE))
+@pytest.mark.parametrize("trunk", IMAGE_TRUNKS)
+def test_image_matters(trunk):
+    encoder = Encoder(EncoderConfig(3, image_shape=IMAGE, image_trunk=trunk))
     black = Observations(vectors(), np.zeros((5, *IMAGE), np.uint8))
-    white = Observations(vectors(), np.full((5, *IMAGE), 255, np.uint8))
-    assert not torch.allclose(encoder.features(black), encoder.features(white))
+    bright = np.zeros((5, *IMAGE), np.uint8)
+    bright[:, :, :8, :8] = 255
+    corner = Observations(vectors(), bright)
+    assert not torch.allclose(encoder.features(black), encoder.features(corner))
+
+
+def test_keypoints_follow_what_moves():
+    """A pattern's row and column are where it is, at places that were never trained on too."""
+    trunk = Keypoints((1, 32, 32)).requires_grad_(False)
+    for layer in (trunk.maps[0], trunk.maps[2]):
+        nn.init.zeros_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    trunk.maps[0].weight[0] = 1.0 / 16  # brightness of a patch
+    trunk.maps[2].weight[:, 0, 1, 1] = 10.0
+    images = torch.zeros(2, 1, 32, 32)
+    images[0, :, 8:12, 20:24] = images[1, :, 12:16, 16:20] = 1.0
+    rows, columns = trunk(images)[:, :2].T
+    step = 2 * SPREAD / 7  # of a grid of 8 × 8 patches
+    torch.testing.assert_close(rows, torch.tensor([2.0, 3.0]) * step - SPREAD)
+    torch.testing.assert_close(columns, torch.tensor([5.0, 4.0]) * step - SPREAD)
 
 
 def test_fourier_features_have_the_kernel_of_a_gaussian_process():
@@ -112,6 +133,7 @@ def test_image_encoder_names_what_does_not_fit(images, error, words):
         {"vector_size": 3, "image_shape": (4, 8, 8)},
         {"vector_size": 3, "fourier_features": -1},
         {"vector_size": 3, "max_depth_m": 0.0},
+        {"vector_size": 3, "image_trunk": "deep"},
     ],
 )
 def test_config_is_validated(options):

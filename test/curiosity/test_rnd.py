@@ -32,7 +32,7 @@ def with_images(seed: int, dtype: type, count: int = 40) -> Transitions:
     images = rng.integers(0, 256, size=(count + 1, 4, 32, 32), dtype=np.uint8)
     if dtype is not np.uint8:
         images = images.astype(dtype) / 255.0
-        images[:, 3] *= 2.0  # depth in m, up to max_depth_m
+        images[:, 3] *= 3.0  # depth in m, up to max_depth_m
     observations = Observations(rng.normal(size=(count + 1, 3)), images)
     return Transitions(observations[:-1], np.zeros((count, 2)), observations[1:])
 

@@ -320,6 +320,7 @@ def test_the_same_images_give_the_same_episodes_with_and_without_ros(start, tmp_
     start(CAMERA, *parameters(task="visual_reach"))
     start(ARM, *parameters(task="visual_reach"))
     shape = {"encoder__vector_size": 6, "encoder__image_shape": "[4, 64, 64]"}
+    shape["encoder__image_trunk"] = "keypoints"
     start(CURIOSITY, *parameters(curiosity__weight=0.5, **shape))
     learner = start(LEARNER, *learner_options(tmp_path, task="visual_reach"))
     output = learner.communicate(timeout=90)[0]
