@@ -64,7 +64,7 @@ def run_on_ray(
             log_to_driver=False,
             include_dashboard=False if address == "local" else None,
         )
-    except (ConnectionError, ValueError) as error:
+    except Exception as error:  # Ray has many ways to fail, plain exceptions among them
         reason = str(error).splitlines()[0]
         raise ConfigError(f"no Ray cluster at {address!r}: {reason}") from None
     try:

@@ -103,6 +103,11 @@ def curve(*seeds: list[float], step: float = 1000.0) -> Curve:
     )
 
 
+def no_gl(*words: object) -> None:
+    """In a film's place: rays are quick, and always there."""
+    raise CameraError("no OpenGL here")
+
+
 @pytest.mark.parametrize("bonus", ["curiosity", "rnd", "vime", "none"])
 def test_an_interrupted_run_equals_an_unbroken_one(tiny, tmp_path, monkeypatch, bonus):
     job, settings = Job("reach", bonus, 0), load_curves(tiny)
@@ -143,7 +148,7 @@ def test_methods_start_from_the_same_policy_and_placements(tiny, tmp_path):
     assert len(list((tmp_path / "prepared").glob("*demonstrations*"))) == 1
 
 
-def test_visual_runs_see_through_one_encoder(tiny, tmp_path):
+def test_visual_runs_see_through_one_encoder(tiny, tmp_path, monkeypatch):
     wanted = [Job("visual_reach", bonus, 0) for bonus in ("curiosity", "rnd", "none")]
     work = ready(load_curves(tiny), tmp_path, wanted)
     for job in wanted:
@@ -151,6 +156,11 @@ def test_visual_runs_see_through_one_encoder(tiny, tmp_path):
         assert rows[-1].timesteps >= 200
         assert (rows[0].curiosity != 0) == (job.bonus != "none")
     assert len(list((tmp_path / "prepared").glob("*embedding*"))) == 1
+    monkeypatch.setattr(films, "film", no_gl)
+    monkeypatch.setattr(films, "EPISODES", 1)
+    ground = work.ground("visual_reach", "rnd")
+    films.write_film(films.trained(wanted[1], work), ground.arm, tmp_path / "film.gif")
+    assert Image.open(tmp_path / "film.gif").n_frames > 3
 
 
 def test_command_writes_rows_table_and_figure_and_resumes(tiny, tmp_path, capsys):
@@ -314,11 +324,7 @@ def test_film_of_the_best_policy(tiny, tmp_path, monkeypatch):
     best = [dataclasses.replace(row, successes_per_timestep_100=1.0) for row in rows[wanted[1]]]
     curves = curves_of([*rows[wanted[0]], *best], 100)
     assert films.best_run(curves, work, "reach") == wanted[1]
-
-    def no_gl(*words: object) -> None:
-        raise CameraError("no OpenGL here")
-
-    monkeypatch.setattr(films, "film", no_gl)  # rays are quick, and always there
+    monkeypatch.setattr(films, "film", no_gl)
     monkeypatch.setattr(films, "EPISODES", 1)
     (path,) = films.film_best(curves, work)
     assert Image.open(path).n_frames > 3

@@ -203,4 +203,6 @@ def rollout_rng(seed: int) -> np.random.Generator:
 
 def _digest_of(task: ArmTask) -> str:
     parts = [task.config, task.placement, task.robot]  # type: ignore[attr-defined]
+    if task.visual:  # how it is looked at decides what it is
+        parts.append(encoder_config(task))
     return digest([task.horizon, *(dataclasses.asdict(part) for part in parts)])
