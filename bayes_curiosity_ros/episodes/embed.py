@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = EncoderConfig(
         vector_size=observations.vectors.shape[1],
         image_shape=images,
+        image_trunk="keypoints",
         latent_size=arguments.latent_size,
     )
     encoder = Encoder(config, torch.Generator().manual_seed(arguments.seed))

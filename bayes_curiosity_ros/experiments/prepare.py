@@ -19,6 +19,7 @@ from bayes_curiosity_ros.curiosity.embedding import (
 )
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
+from bayes_curiosity_ros.curiosity.trunks import IMAGE_TRUNKS
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.algorithm import MeanAction
 from bayes_curiosity_ros.learning.imitation import imitate
@@ -52,6 +53,7 @@ class Preparation:
         robot: file in config/, or a path.
         demonstrations: pairs of observation and action.
         embedding_epochs: of Algorithm 1, at most.
+        image_trunk: what looks at a visual task's images; see `EncoderConfig`.
         imitation_epochs: of behaviour cloning. Few leave the policy with something to learn.
         trials: episodes that show what imitation gave.
         seed: of all of it.
@@ -61,6 +63,7 @@ class Preparation:
     robot: str = "jaco.yaml"
     demonstrations: int = 8000
     embedding_epochs: int = 40
+    image_trunk: str = "keypoints"
     imitation_epochs: int = 2
     trials: int = 100
     seed: int = 0
@@ -89,6 +92,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
     parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
     parser.add_argument(
+        "--embedding-epochs", type=int, default=default.embedding_epochs, help="at most"
+    )
+    parser.add_argument(
+        "--image-trunk",
+        choices=IMAGE_TRUNKS,
+        default=default.image_trunk,
+        help="what looks at a visual task's images",
+    )
+    parser.add_argument(
         "--imitation-epochs", type=int, default=default.imitation_epochs, help="few: more to learn"
     )
     parser.add_argument("--seed", type=int, default=default.seed, help="of all of it")
@@ -100,6 +112,8 @@ def run(arguments: argparse.Namespace) -> int:
         task=arguments.task,
         robot=arguments.robot,
         demonstrations=arguments.demonstrations,
+        embedding_epochs=arguments.embedding_epochs,
+        image_trunk=arguments.image_trunk,
         imitation_epochs=arguments.imitation_epochs,
         seed=arguments.seed,
     )
@@ -160,7 +174,7 @@ def _embed(
 ) -> None:
     """Algorithm 1."""
     generator = torch.Generator().manual_seed(config.seed)
-    encoder = Encoder(encoder_config(task), generator)
+    encoder = Encoder(encoder_config(task, config.image_trunk), generator)
     settings = EmbeddingConfig(max_epochs=config.embedding_epochs)
     if task.visual:  # a step encodes the subset E too; larger batches, fewer such steps
         settings = replace(settings, batch_size=512, learning_rate=2e-3)

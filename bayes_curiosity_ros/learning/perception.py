@@ -153,7 +153,7 @@ def vectors_for(task: Task, observations: Observations) -> np.ndarray:
     return observations.vectors
 
 
-def encoder_config(task: ArmTask) -> EncoderConfig:
+def encoder_config(task: ArmTask, image_trunk: str = "keypoints") -> EncoderConfig:
     """The encoder that takes what an arm task gives."""
     camera = task.robot.world.camera
     if not task.visual:
@@ -161,7 +161,7 @@ def encoder_config(task: ArmTask) -> EncoderConfig:
     return EncoderConfig(
         vector_size=task.observation_size,
         image_shape=(4, camera.height, camera.width),
-        image_trunk="keypoints",
+        image_trunk=image_trunk,
         max_depth_m=camera.max_depth_m,
     )
 
