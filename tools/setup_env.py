@@ -47,10 +47,10 @@ def main() -> int:
         [this, *requirements],
         lambda: install_requirements(files, sourced),
     )
-    for package in [INTERFACES] if sourced else [TF2_MSGS, INTERFACES]:
-        sources = sorted(path for path in package.rglob("*") if path.is_file())
-        build = partial(build_interfaces, package, sourced)
-        step(f"the interface package {package.name}", [installed], [this, *sources], build)
+    for folder in [INTERFACES] if sourced else [TF2_MSGS, INTERFACES]:
+        sources = sorted(path for path in folder.rglob("*") if path.is_file())
+        build = partial(build_interfaces, folder, sourced)
+        step(f"the interface package {folder.name}", [installed], [this, *sources], build)
     package = [ROOT / name for name in ("setup.py", "setup.cfg", "package.xml", "pyproject.toml")]
     step("this package", [installed], [this, *package], install_package)
     return 0
@@ -180,9 +180,9 @@ def mend_exported_paths() -> None:
             file.write_text(mended)
 
 
-def build_interfaces(package: Path, sourced: bool) -> None:
+def build_interfaces(folder: Path, sourced: bool) -> None:
     """Generate, compile and install a package's messages and services into `.venv`."""
-    build = VENV / ".build" / package.name
+    build = VENV / ".build" / folder.name
     shutil.rmtree(build, ignore_errors=True)
     environment = dict(os.environ)
     if not sourced:
@@ -195,7 +195,7 @@ def build_interfaces(package: Path, sourced: bool) -> None:
         }
     configure = [
         "cmake",
-        f"-S{package}",
+        f"-S{folder}",
         f"-B{build}",
         f"-DCMAKE_INSTALL_PREFIX={VENV}",
         f"-DPython3_EXECUTABLE={PYTHON}",

@@ -13,12 +13,9 @@ from bayes_curiosity_interfaces.msg import Action, ArmStatus, Status
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.conversions import (
-    arm_state_of_message,
-    doubles,
-    frame_of_images,
-    seconds_of,
-)
+from bayes_curiosity_ros.nodes.conversions.arm_states import arm_state_of_message
+from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
+from bayes_curiosity_ros.nodes.conversions.values import doubles, seconds_of
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, SENSOR_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 from bayes_curiosity_ros.robot.arms.arm import ArmState
