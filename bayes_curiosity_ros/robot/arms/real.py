@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
-from types import TracebackType
-from typing import TypeVar
 
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.device import Device
 from bayes_curiosity_ros.robot.safety import Change, Commanded, Decision, SafetyFilter
 
 HOMED_RAD = 0.02
 HOMING_SHARE = 0.5
-T = TypeVar("T", bound="RealArm")
 
 
-class RealArm(ABC):
+class RealArm(Device):
     """An arm of metal. `stop` may come from any thread, in the middle of a motion.
 
     A command that the filter refuses because it would touch something moves nothing, and is
@@ -122,18 +120,6 @@ class RealArm(ABC):
     def release(self) -> None:
         self._stopped = ""
         self._interrupt.clear()
-
-    def __enter__(self: T) -> T:
-        self.connect(timeout_s=10.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()
 
     @abstractmethod
     def open(self, timeout_s: float) -> None:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from bayes_curiosity_ros.robot.cameras.camera import (
 from bayes_curiosity_ros.robot.cameras.images import Resizer
 from bayes_curiosity_ros.robot.cameras.pixels import pixel_rows
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.device import Device
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -53,7 +53,7 @@ class TopicsConfig:
             raise ConfigError(f"topics.slop_s = {self.slop_s}; must be between 0 and 1")
 
 
-class TopicsCamera:
+class TopicsCamera(Device):
     """Pairs what a driver publishes; `node`'s callbacks are served by another thread."""
 
     def __init__(self, robot: RobotConfig, config: TopicsConfig, node: Node) -> None:
@@ -112,18 +112,6 @@ class TopicsCamera:
             self._resizer = Resizer(intrinsics_of(self._info), self._camera)
         stamp = color.header.stamp
         return self._resizer(rgb_of(color), metres_of(depth), stamp.sec + stamp.nanosec * 1e-9)
-
-    def __enter__(self) -> TopicsCamera:
-        self.connect(timeout_s=10.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()
 
     def _pair(self) -> tuple[Image, Image] | None:
         """The newest colour image and the depth image closest to it in time."""
