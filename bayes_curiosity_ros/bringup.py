@@ -47,7 +47,7 @@ ARGUMENTS = (
     Argument("seed", "0", "of everything random"),
     Argument("timesteps", "30000", "control steps after which training ends"),
     Argument("resume", "false", "go on from the checkpoint in output", ("true", "false")),
-    Argument("description", "false", "robot_description, TF and cylinder for RViz",
+    Argument("description", "false", "robot_description, TF and cylinder; also when recording",
              ("true", "false")),
     Argument("record", "false", "keep every episode in a bag in output/bags", ("true", "false")),
     Argument("namespace", "", "of all nodes"),
@@ -133,7 +133,8 @@ def _detector(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    if chosen["description"] != "true":
+    """For RViz, and for bags: without geometry a recording is hard to look at."""
+    if "true" not in (chosen["description"], chosen["record"]):
         return []
     return [_spec("description", chosen, _robot(chosen), respawn=True)]
 

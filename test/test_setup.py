@@ -65,6 +65,20 @@ def test_another_python_is_named_with_its_remedy(monkeypatch):
         setup.check_tools(sourced=False)
 
 
+def test_beside_a_sourced_ros_tf2_msgs_are_its_own(monkeypatch):
+    setup = load()
+    found = importlib.util.find_spec
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    monkeypatch.setattr(setup.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        setup.importlib.util,
+        "find_spec",
+        lambda name: None if name == "tf2_msgs" else found(name),
+    )
+    with pytest.raises(SystemExit, match="sudo apt install ros-jazzy-tf2-msgs"):
+        setup.check_tools(sourced=True)
+
+
 def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tmp_path):
     setup = load()
     monkeypatch.setattr(setup, "VENV", tmp_path)

@@ -5,6 +5,7 @@ import queue
 import time
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, JointState
 
@@ -19,7 +20,7 @@ from bayes_curiosity_interfaces.msg import (
 from bayes_curiosity_interfaces.srv import Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -87,3 +88,27 @@ class Graph:
         summary = EpisodeSummary(episode=episode, steps=len(vectors) - 1, outcome=outcome)
         self.publish("episode", summary)
         return rewards
+
+
+def until(condition, timeout_s=10.0):
+    """Whether it comes true in time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def wait_until_recorded(background, messages=1):
+    """Until the recorder has heard what others latched: we cannot see who has met."""
+    heard = []
+    background.node.create_subscription(
+        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
+    )
+
+    def some():
+        counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
+        return max(counts, default=0) >= messages
+
+    assert until(some, 60.0)

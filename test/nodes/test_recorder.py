@@ -22,7 +22,7 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.up import command_of
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "episodes")]
-from graph import Graph  # noqa: E402
+from graph import Graph, until, wait_until_recorded  # noqa: E402
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
@@ -41,20 +41,6 @@ def ended(process, number=signal.SIGINT):
     assert process.returncode == 0, output
     assert "Traceback" not in output
     return output
-
-
-def wait_until_recorded(background, messages=1):
-    """Until the recorder has heard what others latched: we cannot see who has met."""
-    heard = []
-    background.node.create_subscription(
-        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
-    )
-
-    def some():
-        counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
-        return max(counts, default=0) >= messages
-
-    assert until(some, 60.0)
 
 
 def vectors(count, seed):
@@ -237,15 +223,6 @@ def test_a_bag_is_on_the_graph_again(start, background, recorded):
     assert [(m.episode, m.step) for m in heard[1:]] == [(3, step) for step in range(40)]
     np.testing.assert_array_equal([m.vector for m in heard[1:]], vectors(40, seed=2))
     assert clock
-
-
-def until(condition, timeout_s=10.0):
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(
