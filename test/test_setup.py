@@ -1,5 +1,6 @@
 """Setting up: quick when there is nothing to do, plain about what is missing."""
 
+import importlib.machinery
 import importlib.util
 import os
 import subprocess
@@ -77,6 +78,8 @@ def test_beside_a_sourced_ros_tf2_msgs_are_its_own(monkeypatch):
     )
     with pytest.raises(SystemExit, match="sudo apt install ros-jazzy-tf2-msgs"):
         setup.check_tools(sourced=True)
+    # Python looks beside a script first: there our sources must not pass for the package.
+    assert importlib.machinery.PathFinder.find_spec("tf2_msgs", [str(SCRIPT.parent)]) is None
 
 
 def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tmp_path):

@@ -24,7 +24,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 INTERFACES = ROOT / "bayes_curiosity_interfaces"
 # There is no wheel of this one; a type's hash depends on names and fields alone.
-TF2_MSGS = ROOT / "tools" / "tf2_msgs"
+TF2_MSGS = ROOT / "tools" / "without_ros" / "tf2_msgs"
 REQUIREMENTS = ROOT / "requirements"
 SHARED_FOLDERS = ("config", "launch", "rviz", "urdf")
 WHEEL_PYTHONS = ((3, 11), (3, 13))
