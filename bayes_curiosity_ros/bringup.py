@@ -18,6 +18,8 @@ ARMS = ("sim", "kortex", "moveit", "trajectory")
 CAMERAS = ("sim", "realsense", "topics")
 TASKS = ("reach", "grasp", "visual_reach", "visual_grasp")
 BONUSES = ("curiosity", "rnd", "vime", "none")
+# Set by the launch file: `ros2 launch` that gets SIGTERM leaves its nodes behind, a moving arm too.
+DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ ARGUMENTS = (
     Argument("seed", "0", "of everything random"),
     Argument("timesteps", "30000", "control steps after which training ends"),
     Argument("resume", "false", "go on from the checkpoint in output", ("true", "false")),
-    Argument("description", "false", "robot_description, TF and cylinder for RViz",
+    Argument("description", "false", "robot_description, TF and cylinder; also when recording",
              ("true", "false")),
     Argument("record", "false", "keep every episode in a bag in output/bags", ("true", "false")),
     Argument("namespace", "", "of all nodes"),
@@ -145,7 +147,8 @@ def _detector(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    if chosen["description"] != "true":
+    """For RViz, and for bags: without geometry a recording is hard to look at."""
+    if "true" not in (chosen["description"], chosen["record"]):
         return []
     return [_spec("description", chosen, _robot(chosen), respawn=True)]
 

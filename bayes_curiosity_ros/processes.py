@@ -123,7 +123,7 @@ class ProcessGroup:
                 env=dict(environment),
                 # Ctrl-C reaches us alone, and we pass it on in order.
                 start_new_session=True,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                preexec_fn=die_with_parent,
             )
 
     def log(self, name: str) -> Path:
@@ -157,9 +157,10 @@ class ProcessGroup:
         self._signal = self._signal or number
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """However this process's parent ends, the kernel then ends this one in order."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def node_environment() -> dict[str, str]:

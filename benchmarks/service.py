@@ -23,7 +23,7 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.nodes.background import BackgroundNode
-from bayes_curiosity_ros.nodes.conversions import batch_of_observations
+from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from benchmarks._report import report
 
 CALLS = 2000

@@ -33,7 +33,7 @@ from bayes_curiosity_ros.learning.algorithm import SampledAction
 from bayes_curiosity_ros.learning.cell import TaskCell, run_episode
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
-from bayes_curiosity_ros.nodes.conversions import doubles
+from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics

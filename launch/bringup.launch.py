@@ -45,6 +45,7 @@ def _nodes(context: LaunchContext) -> list:
             namespace=chosen["namespace"],
             parameters=[*(f"{share}/config/{name}" for name in spec.files), dict(spec.parameters)],
             respawn=spec.respawn,
+            additional_env={bringup.DIE_WITH_PARENT: "1"},
             output="screen",
         )
         actions.append(node)

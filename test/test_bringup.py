@@ -98,6 +98,7 @@ def test_commands_quote_values_as_yaml():
 def test_recording_is_an_argument():
     assert "recorder" not in specs()
     nodes = specs(record="true", seed="3", output="there")
+    assert "description" in nodes  # a bag has the cell's geometry
     assert list(nodes)[-2:] == ["recorder", "learner"]
     parameters = nodes["recorder"].parameters
     assert (parameters["folder"], parameters["seed"]) == ("there/bags", 3)

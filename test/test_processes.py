@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from bayes_curiosity_ros.bringup import DIE_WITH_PARENT
 from bayes_curiosity_ros.processes import MAX_RESTARTS, Ended, ProcessGroup, node_environment
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -80,3 +81,23 @@ def test_nobody_outlives_a_parent_that_is_killed(tmp_path):
     while runs(child) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not runs(child)
+
+
+def test_a_node_ends_in_order_when_its_launch_system_is_killed(tmp_path):
+    """`ros2 launch` passes SIGINT on, but not SIGTERM."""
+    node = (
+        "import sys, time\n"
+        "from bayes_curiosity_ros.nodes.run import Ending\n"
+        "ending = Ending()\n"
+        "print('ready', flush=True)\n"
+        "while not ending.wanted: time.sleep(0.01)\n"
+        f"open({str(tmp_path / 'ended')!r}, 'w').write(ending.wanted)\n"
+    )
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {node!r}])"
+    environment = {**os.environ, DIE_WITH_PARENT: "1"}
+    parent = subprocess.Popen(program(code), env=environment, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline() == "ready\n"
+    parent.kill()
+    assert parent.stdout.read() == ""  # until the node has ended too
+    assert (tmp_path / "ended").read_text() == "SIGTERM"
+    parent.wait()

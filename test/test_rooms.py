@@ -1,6 +1,8 @@
 """Which room may import which, read from the code itself."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,10 @@ def test_the_core_knows_no_ros(room):
         if not str(file.relative_to(PACKAGE)).startswith(ROS_DRIVERS):
             found = {name.split(".")[0] for name in imports(file)} & ROS
             assert not found, f"{file} imports {found}"
+
+
+@pytest.mark.parametrize("node", ["curiosity_node", "recorder_node", "replay_node"])
+def test_a_node_that_simulates_nothing_loads_no_simulator(node):
+    code = f"import sys, bayes_curiosity_ros.nodes.{node}; print('mujoco' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,5 +1,6 @@
 """Setting up: quick when there is nothing to do, plain about what is missing."""
 
+import importlib.machinery
 import importlib.util
 import os
 import subprocess
@@ -63,6 +64,22 @@ def test_another_python_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setattr(setup.sys, "version_info", (3, 10, 0))
     with pytest.raises(SystemExit, match=r"not 3\.10"):
         setup.check_tools(sourced=False)
+
+
+def test_beside_a_sourced_ros_tf2_msgs_are_its_own(monkeypatch):
+    setup = load()
+    found = importlib.util.find_spec
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    monkeypatch.setattr(setup.shutil, "which", lambda name: name)
+    monkeypatch.setattr(
+        setup.importlib.util,
+        "find_spec",
+        lambda name: None if name == "tf2_msgs" else found(name),
+    )
+    with pytest.raises(SystemExit, match="sudo apt install ros-jazzy-tf2-msgs"):
+        setup.check_tools(sourced=True)
+    # Python looks beside a script first: there our sources must not pass for the package.
+    assert importlib.machinery.PathFinder.find_spec("tf2_msgs", [str(SCRIPT.parent)]) is None
 
 
 def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tmp_path):

@@ -16,12 +16,15 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 INTERFACES = ROOT / "bayes_curiosity_interfaces"
+# There is no wheel of this one; a type's hash depends on names and fields alone.
+TF2_MSGS = ROOT / "tools" / "without_ros" / "tf2_msgs"
 REQUIREMENTS = ROOT / "requirements"
 SHARED_FOLDERS = ("config", "launch", "rviz", "urdf")
 WHEEL_PYTHONS = ((3, 11), (3, 13))
@@ -44,8 +47,10 @@ def main() -> int:
         [this, *requirements],
         lambda: install_requirements(files, sourced),
     )
-    sources = sorted(path for path in INTERFACES.rglob("*") if path.is_file())
-    step("the interface package", [installed], [this, *sources], lambda: build_interfaces(sourced))
+    for folder in [INTERFACES] if sourced else [TF2_MSGS, INTERFACES]:
+        sources = sorted(path for path in folder.rglob("*") if path.is_file())
+        build = partial(build_interfaces, folder, sourced)
+        step(f"the interface package {folder.name}", [installed], [this, *sources], build)
     package = [ROOT / name for name in ("setup.py", "setup.cfg", "package.xml", "pyproject.toml")]
     step("this package", [installed], [this, *package], install_package)
     return 0
@@ -74,6 +79,8 @@ def check_tools(sourced: bool) -> None:
         missing("Python's header files", "sudo apt install python3-dev")
     if sourced and shutil.which("cmake") is None:
         missing("CMake", "sudo apt install cmake")
+    if sourced and importlib.util.find_spec("tf2_msgs") is None:
+        missing("tf2_msgs", f"sudo apt install ros-{os.environ['ROS_DISTRO']}-tf2-msgs")
 
 
 def missing(what: str, remedy: str) -> None:
@@ -173,9 +180,9 @@ def mend_exported_paths() -> None:
             file.write_text(mended)
 
 
-def build_interfaces(sourced: bool) -> None:
-    """Generate, compile and install the messages and services into `.venv`."""
-    build = VENV / ".build" / "interfaces"
+def build_interfaces(folder: Path, sourced: bool) -> None:
+    """Generate, compile and install a package's messages and services into `.venv`."""
+    build = VENV / ".build" / folder.name
     shutil.rmtree(build, ignore_errors=True)
     environment = dict(os.environ)
     if not sourced:
@@ -188,7 +195,7 @@ def build_interfaces(sourced: bool) -> None:
         }
     configure = [
         "cmake",
-        f"-S{INTERFACES}",
+        f"-S{folder}",
         f"-B{build}",
         f"-DCMAKE_INSTALL_PREFIX={VENV}",
         f"-DPython3_EXECUTABLE={PYTHON}",

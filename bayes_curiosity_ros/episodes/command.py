@@ -11,6 +11,7 @@ import numpy as np
 
 from bayes_curiosity_ros.episodes.episode import Episode, read_episodes
 from bayes_curiosity_ros.episodes.export import FORMATS, export_npz, export_parquet
+from bayes_curiosity_ros.episodes.lerobot import export_lerobot
 from bayes_curiosity_ros.episodes.player import parse_selection
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.episodes.writer import BagWriter
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, summary, answer in (
         ("info", "run, files, topics, losses", info),
         ("episodes", "one line per episode", list_episodes),
-        ("export", "episodes as NPZ or Parquet files", export),
+        ("export", "episodes as NPZ or Parquet files, or as a LeRobot dataset", export),
         ("repair", "a whole bag of what a broken one still has", repair),
     ):
         sub = questions.add_parser(
@@ -38,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "export":
             sub.add_argument("--format", choices=FORMATS, default="npz")
             sub.add_argument("--output", type=Path, default=Path("output/episodes"))
+            sub.add_argument(
+                "--fps", type=int, default=0, help="of a LeRobot dataset; 0: by the stamps"
+            )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,8 +95,12 @@ def export(arguments: argparse.Namespace) -> int:
     reader = BagReader(arguments.bag)
     about = {key: value for key, value in reader.about.items() if key != "episodes"}
     episodes = _selected(reader, arguments)
-    if arguments.format == "npz":
-        target = arguments.output
+    target = arguments.output
+    if arguments.format == "lerobot":
+        done = export_lerobot(target, episodes, about, arguments.fps)
+        count = done.episodes
+        reader.losses += done.left_out
+    elif arguments.format == "npz":
         count = export_npz(target, episodes, about)
     else:
         target = arguments.output.with_suffix(".parquet")

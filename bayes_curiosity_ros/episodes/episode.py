@@ -85,7 +85,7 @@ class Episode:
 
 
 def rgbd(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Channels-first float32: colours in 0..1, depth in [m]; as in `nodes.conversions`."""
+    """Channels-first float32: colours in 0..1, depth in [m]; as the nodes do."""
     images = np.empty((len(color), 4, *color.shape[1:3]), dtype=np.float32)
     np.multiply(color.transpose(0, 3, 1, 2), np.float32(1.0 / 255.0), out=images[:, :3])
     images[:, 3] = depth

@@ -16,7 +16,7 @@ ARRAYS = (
     "steps", "stamps_s", "vectors", "color", "depth", "actions", "gripper", "executed",
     "positions", "objects", "variance", "curiosity", "reward",
 )  # fmt: skip
-FORMATS = ("npz", "parquet")
+FORMATS = ("npz", "parquet", "lerobot")
 
 
 def export_npz(folder: Path, episodes: Iterable[Episode], about: Mapping[str, str]) -> int:

@@ -14,13 +14,9 @@ from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError, ImageError
-from bayes_curiosity_ros.nodes.conversions import (
-    arm_state_of_message,
-    doubles,
-    frame_of_images,
-    observation_of_frame,
-    seconds_of,
-)
+from bayes_curiosity_ros.nodes.conversions.arm_states import arm_state_of_message
+from bayes_curiosity_ros.nodes.conversions.images import frame_of_images, observation_of_frame
+from bayes_curiosity_ros.nodes.conversions.values import doubles, seconds_of
 from bayes_curiosity_ros.nodes.qos import CAMERA_QOS, EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 from bayes_curiosity_ros.robot.arms.arm import ArmState

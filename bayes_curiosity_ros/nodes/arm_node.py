@@ -25,7 +25,8 @@ from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig, make_arm
 from bayes_curiosity_ros.nodes.arm_supervisor import ArmSupervisor, State
-from bayes_curiosity_ros.nodes.conversions import doubles, message_of_arm_state
+from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_state
+from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Guarded, run_node

@@ -28,7 +28,7 @@ from bayes_curiosity_ros.robot.arms.arm import (
     ArmStoppedError,
     Executed,
 )
-from bayes_curiosity_ros.robot.safety import REFUSALS, Change
+from bayes_curiosity_ros.robot.decisions import REFUSALS, Change
 
 T = TypeVar("T")
 

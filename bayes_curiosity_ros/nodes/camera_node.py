@@ -14,12 +14,9 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError, unknown_name
-from bayes_curiosity_ros.nodes.conversions import (
-    arm_state_of_message,
-    camera_info_of,
-    images_of_frame,
-    stamp_of,
-)
+from bayes_curiosity_ros.nodes.conversions.arm_states import arm_state_of_message
+from bayes_curiosity_ros.nodes.conversions.images import camera_info_of, images_of_frame
+from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, SENSOR_QOS
 from bayes_curiosity_ros.nodes.run import Guarded, run_node

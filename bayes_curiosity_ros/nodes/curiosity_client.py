@@ -13,7 +13,7 @@ from bayes_curiosity_interfaces.msg import IntrinsicReward, Status
 from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.conversions import batch_of_observations
+from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 

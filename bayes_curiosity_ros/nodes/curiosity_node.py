@@ -21,11 +21,11 @@ from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.curiosity import Scores
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.conversions import (
-    doubles,
+from bayes_curiosity_ros.nodes.conversions.observations import (
     observation_of_message,
     observations_of_batch,
 )
+from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics

@@ -26,7 +26,7 @@ from bayes_curiosity_ros.episodes.demonstrate import (
     Demonstrator,
 )
 from bayes_curiosity_ros.errors import InputError
-from bayes_curiosity_ros.nodes.conversions import doubles
+from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.nodes.run import run_node

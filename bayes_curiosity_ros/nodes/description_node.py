@@ -1,7 +1,6 @@
 """The description node: robot_description, TF and the cylinder, so that RViz shows the cell.
 
-Where robot_state_publisher runs, set `tf: false`; where tf2_msgs is not installed, TF is left
-out and said so.
+Where robot_state_publisher runs, set `links: false`: the frames within the arm are its own then.
 """
 
 from __future__ import annotations
@@ -9,16 +8,18 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker
 
 from bayes_curiosity_interfaces.msg import ArmState
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.camera_node import OPTICAL_FRAME
+from bayes_curiosity_ros.nodes.conversions.transforms import tf_message_of
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import run_node
@@ -27,6 +28,8 @@ from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.frames import WORLD, LinkFrames, Transform, quaternion_of
 from bayes_curiosity_ros.robot.world import build_world
 
+OBJECT_FRAME = "object"
+
 
 @dataclass(frozen=True)
 class DescriptionConfig:
@@ -34,12 +37,12 @@ class DescriptionConfig:
 
     Attributes:
         robot: file in config/, or a path.
-        tf: publish TF; false where robot_state_publisher does.
+        links: publish the frames within the arm; false where robot_state_publisher does.
         rate_hz: of TF and marker, at most.
     """
 
     robot: str = "jaco.yaml"
-    tf: bool = True
+    links: bool = True
     rate_hz: float = 20.0
 
     def __post_init__(self) -> None:
@@ -59,38 +62,42 @@ class DescriptionNode(Node):
         self._description = self.create_publisher(String, "robot_description", LATCHED_QOS)
         self._description.publish(String(data=world.description.urdf.read_text()))
         self._markers = self.create_publisher(Marker, "object_marker", 10)
-        self._drawn_s = {"tf": 0.0, "object": 0.0}
-        self.create_subscription(ArmState, "arm/state", self._draw_object, EPISODE_QOS)
-        if self.config.tf:
-            self._start_tf()
-
-    def _start_tf(self) -> None:
-        try:
-            from geometry_msgs.msg import TransformStamped
-            from tf2_msgs.msg import TFMessage
-        except ImportError:
-            self.get_logger().warning(
-                "tf2_msgs is not installed, so there is no TF; `sudo apt install "
-                "ros-jazzy-tf2-msgs`"
-            )
-            return
-        self._kinds: tuple[Any, Any] = (TFMessage, TransformStamped)
+        # Absolute, as every listener of TF expects it.
         self._tf = self.create_publisher(TFMessage, "/tf", 100)
         self._tf_static = self.create_publisher(TFMessage, "/tf_static", LATCHED_QOS)
+        self._tf_static.publish(tf_message_of(self._fixed(), self.get_clock().now().to_msg()))
+        self._drawn_s = {"links": 0.0, "object": 0.0}
+        self.create_subscription(ArmState, "arm/state", self._draw_object, EPISODE_QOS)
+        if self.config.links:
+            self.create_subscription(JointState, "joint_states", self._draw_links, EPISODE_QOS)
+
+    def _fixed(self) -> list[Transform]:
+        """The camera, the arm's place in the world, and what does not move of the arm."""
         camera = Extrinsics.of(self._robot.world.camera)
-        pose = Transform(WORLD, OPTICAL_FRAME, camera.position, quaternion_of(camera.rotation))
-        self._tf_static.publish(self._tf_message([pose], self.get_clock().now().to_msg()))
-        self.create_subscription(JointState, "joint_states", self._draw_links, EPISODE_QOS)
+        turn = quaternion_of(camera.rotation)
+        links = [t for t in self._frames.fixed if self.config.links or t.parent == WORLD]
+        return [Transform(WORLD, OPTICAL_FRAME, camera.position, turn), *links]
 
     def _draw_links(self, message: JointState) -> None:
-        if not self._due("tf"):
+        if not self._due("links"):
             return
         joints = dict(zip(message.name, message.position, strict=False))
-        self._tf.publish(self._tf_message(self._frames.transforms(joints), message.header.stamp))
+        self._tf.publish(tf_message_of(self._frames.moving(joints), message.header.stamp))
 
     def _draw_object(self, message: ArmState) -> None:
         if not message.object_known or not self._due("object"):
             return
+        self._markers.publish(self._cylinder(message))
+        spot, turn = message.object_pose.position, message.object_pose.orientation
+        place = Transform(
+            WORLD,
+            OBJECT_FRAME,
+            np.array([spot.x, spot.y, spot.z]),
+            np.array([turn.w, turn.x, turn.y, turn.z]),
+        )
+        self._tf.publish(tf_message_of([place], message.header.stamp))
+
+    def _cylinder(self, message: ArmState) -> Marker:
         cylinder = self._robot.world.object
         marker = Marker(header=message.header, ns="object", type=Marker.CYLINDER)
         marker.pose = message.object_pose
@@ -98,7 +105,7 @@ class DescriptionNode(Node):
         marker.scale.z = cylinder.height_m
         marker.color.r, marker.color.g, marker.color.b = cylinder.color
         marker.color.a = 1.0
-        self._markers.publish(marker)
+        return marker
 
     def _due(self, what: str) -> bool:
         now = time.monotonic()
@@ -106,19 +113,6 @@ class DescriptionNode(Node):
             return False
         self._drawn_s[what] = now
         return True
-
-    def _tf_message(self, transforms: list[Transform], stamp: Any) -> Any:
-        message_kind, transform_kind = self._kinds
-        message = message_kind()
-        for transform in transforms:
-            stamped = transform_kind()
-            stamped.header.stamp, stamped.header.frame_id = stamp, transform.parent
-            stamped.child_frame_id = transform.child
-            shift, turn = stamped.transform.translation, stamped.transform.rotation
-            shift.x, shift.y, shift.z = transform.translation.tolist()
-            turn.w, turn.x, turn.y, turn.z = transform.quaternion.tolist()
-            message.transforms.append(stamped)
-        return message
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.conversions import frame_of_images, seconds_of
+from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
+from bayes_curiosity_ros.nodes.conversions.values import seconds_of
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import SENSOR_QOS
 from bayes_curiosity_ros.nodes.run import run_node

@@ -27,7 +27,8 @@ from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.learning.perception import seen_with, vectors_for
 from bayes_curiosity_ros.nodes.arm_client import ArmClient, EpisodeAbortedError
-from bayes_curiosity_ros.nodes.conversions import doubles, images_of_frame
+from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
+from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.episode_log import EpisodeLog, EpisodeRow
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer

@@ -42,12 +42,13 @@ KNOWN = {
     "camera/color/camera_info": "sensor_msgs/msg/CameraInfo",
     "camera/depth/image_raw": "sensor_msgs/msg/Image",
     "camera/depth/camera_info": "sensor_msgs/msg/CameraInfo",
+    "/tf": "tf2_msgs/msg/TFMessage",
 }
 KNOWN_LATCHED = {
     "curiosity/state": f"{OURS}/CuriosityState",
     "robot_description": "std_msgs/msg/String",
+    "/tf_static": "tf2_msgs/msg/TFMessage",
 }
-LEARNT = ("/tf", "/tf_static")
 PACKAGES = ("torch", "numpy", "mujoco", "mcap")
 
 
@@ -113,7 +114,7 @@ class RecorderNode(Guarded, Node):
         self._writer = BackgroundWriter(self.bag, config.queue)
         self._taps = [Tap(self, name, kind) for name, kind in KNOWN.items()]
         self._taps += [Tap(self, name, kind, latched=True) for name, kind in KNOWN_LATCHED.items()]
-        self._taps += [Tap(self, name) for name in (*LEARNT, *config.topics)]
+        self._taps += [Tap(self, name) for name in config.topics]
         self._curiosity_state = self.resolve_topic_name("curiosity/state")
         self._model_id = ""
         self._declared: set[str] = set()

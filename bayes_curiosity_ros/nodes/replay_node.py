@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,9 @@ CLOCK_PERIOD_NS = 5_000_000
 # Messages between two looks whether everybody has got them, at full speed.
 ACKNOWLEDGED = DEPTH // 4
 ACKNOWLEDGE_S = 10.0
+# While waiting for listeners: how often to look, and how long after the last one came.
+LOOK_S = 0.05
+QUIET_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class ReplayConfig:
         exclude: topics to leave out, as recorded or without the leading slash.
         paused: wait for replay/resume or replay/step.
         clock: publish recorded time on /clock.
-        wait_s: for listeners before the first message, in [s].
+        wait_s: longest wait for listeners before the first message, in [s]. It ends a second
+            after the last one came.
     """
 
     bag: str = ""
@@ -52,7 +57,7 @@ class ReplayConfig:
     exclude: tuple[str, ...] = ("",)
     paused: bool = False
     clock: bool = True
-    wait_s: float = 1.0
+    wait_s: float = 5.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.wait_s < 3600:
@@ -96,6 +101,10 @@ class ReplayPublishers:
         self._unacknowledged += 1
         if full_speed and self._unacknowledged >= ACKNOWLEDGED:
             self.settle()
+
+    def listeners(self) -> int:
+        """How many subscriptions have been met."""
+        return sum(p.get_subscription_count() for p in self._publishers.values())
 
     def settle(self) -> None:
         """Wait until reliable listeners have everything."""
@@ -144,11 +153,20 @@ class ReplayNode(Node):
     def end(self) -> None:
         """Stop to play."""
         self._transport.stop()
+        self.finished.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
 
+    def _await_listeners(self) -> None:
+        """Nodes may take seconds to meet, and what is published before is lost to them."""
+        deadline = quiet = time.monotonic() + self.config.wait_s
+        known = 0
+        while time.monotonic() < min(deadline, quiet) and not self.finished.wait(LOOK_S):
+            if self._topics.listeners() != known:
+                known, quiet = self._topics.listeners(), time.monotonic() + QUIET_S
+
     def _play(self) -> None:
-        self.finished.wait(self.config.wait_s)
+        self._await_listeners()
         try:
             self._transport.play(self._tape, self._publish, lambda e: e in self.known)
             self._topics.settle()

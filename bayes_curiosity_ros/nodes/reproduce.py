@@ -25,7 +25,10 @@ from bayes_curiosity_ros.episodes.errors import BagError
 from bayes_curiosity_ros.episodes.player import Cue
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.background import BackgroundNode
-from bayes_curiosity_ros.nodes.conversions import batch_of_observations, observation_of_message
+from bayes_curiosity_ros.nodes.conversions.observations import (
+    batch_of_observations,
+    observation_of_message,
+)
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
 WINDOW = 200  # observations under way at once

@@ -28,27 +28,32 @@ class Transform:
 
 
 class LinkFrames:
-    """Transforms of all links, for joint angles by name."""
+    """Transforms of all links, parent to child: those that never change, and those that do.
+
+    Attributes:
+        fixed: of links without a joint.
+    """
 
     def __init__(self, world: World) -> None:
-        self._model = world.scene
-        self._data = mujoco.MjData(world.scene)
+        self._model = model = world.scene
+        self._data = mujoco.MjData(model)
         links = set(world.description.links)
-        self._bodies = [
-            body for body in range(1, self._model.nbody) if self._model.body(body).name in links
-        ]
+        bodies = [body for body in range(1, model.nbody) if model.body(body).name in links]
+        self._moving = [body for body in bodies if model.body_jntnum[body]]
         self._joints = {
-            self._model.joint(index).name: int(self._model.joint(index).qposadr[0])
-            for index in range(self._model.njnt)
+            model.joint(index).name: int(model.joint(index).qposadr[0])
+            for index in range(model.njnt)
         }
+        mujoco.mj_kinematics(model, self._data)
+        self.fixed = [self._relative(body) for body in bodies if not model.body_jntnum[body]]
 
-    def transforms(self, joints: dict[str, float]) -> list[Transform]:
-        """Parent to child, all links; unknown joint names are ignored."""
+    def moving(self, joints: dict[str, float]) -> list[Transform]:
+        """Of links with a joint, for angles by name in [rad]; unknown names are ignored."""
         for name, angle in joints.items():
             if name in self._joints:
                 self._data.qpos[self._joints[name]] = angle
         mujoco.mj_kinematics(self._model, self._data)
-        return [self._relative(body) for body in self._bodies]
+        return [self._relative(body) for body in self._moving]
 
     def _relative(self, body: int) -> Transform:
         data, parent = self._data, int(self._model.body_parentid[body])

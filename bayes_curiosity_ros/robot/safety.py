@@ -7,6 +7,7 @@ deceleration ends in a stop that is within all limits, so there always is a way 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -50,7 +51,12 @@ class SafetyFilter:
         self._step = np.inf if config.max_step_rad is None else config.max_step_rad
         self._acceleration = np.empty(len(self._names))
         self._acceleration[:] = config.max_acceleration_rad_s2
-        self._lever = _levers(self.checker)
+        reach = _reaches(self.checker)
+        self._lever = reach[[world.model.body(joint.child).id for joint in world.joints]]
+        gripper = robot.arm.gripper
+        self._open_rad = 0.0 if gripper is None else gripper.open_rad
+        fingers = [world.model.body(joint.child).id for joint in world.fingers]
+        self._finger_m = float(reach[fingers].max(initial=0.0))
 
     def permit(
         self, last: Commanded, requested: np.ndarray, finger_rad: float | None = None
@@ -72,8 +78,8 @@ class SafetyFilter:
             last.position[None],
             last.velocity[None],
             wanted[None],
-            None if last.finger_rad is None else np.array([last.finger_rad]),
-            None if following is None else np.array([following]),
+            _alone(last.finger_rad),
+            _alone(following),
             wrong,
         )
         velocity = (target[0] - last.position) / self._dt
@@ -115,13 +121,28 @@ class SafetyFilter:
         flags[~refused] |= limits[~refused]
         if self.config.collisions and not refused.all():
             ask = np.flatnonzero(~refused)
-            for angles in _different(fingers, fingers_after):
+            for angles in self._finger_angles(fingers, fingers_after):
                 asked = None if angles is None else angles[ask]
                 flags[ask] |= self._check(positions[ask], velocity[ask], asked)
             refused = (flags & REFUSALS) != 0
         velocity[refused] = self._brake(velocities[refused])
         velocity[~inside] = 0.0
         return positions + velocity * self._dt, flags
+
+    def obstacles(
+        self, start: np.ndarray, goal: np.ndarray, finger_rad: float | None = None
+    ) -> list[str]:
+        """What is in the way of a straight motion in joint space, in words; empty if nothing.
+
+        Args:
+            start, goal: (J,) joint angles in [rad].
+            finger_rad: finger angle on the way, open when None.
+        """
+        _, poses = self._path(start[None], (goal - start)[None] / self._dt)
+        fingers = None if finger_rad is None else np.full(len(poses), finger_rad)
+        touching = np.flatnonzero(self.checker.check(poses, fingers))
+        found = self.checker.explain(poses[touching[0]], finger_rad) if len(touching) else []
+        return self._outside(goal) + found
 
     def _limit(
         self, position: np.ndarray, before: np.ndarray, wanted: np.ndarray
@@ -156,6 +177,19 @@ class SafetyFilter:
         with np.errstate(invalid="ignore"):
             speed = a * (np.sqrt(dt**2 + 2.0 * room / a) - dt)
         return np.where(np.isfinite(room), speed, np.inf)
+
+    def _finger_angles(
+        self, before: np.ndarray | None, after: np.ndarray | None
+    ) -> list[np.ndarray | None]:
+        """Both ends of the fingers' way, and as many between that no part of a finger moves
+        further than the clearance from one to the next; one where they rest."""
+        if after is None or (before is not None and np.array_equal(before, after)):
+            return [before]
+        if before is None:
+            before = np.full(len(after), self._open_rad)
+        way = after - before
+        count = max(1, math.ceil(np.abs(way).max() * self._finger_m / self.checker.clearance_m))
+        return [before + way * (index / count) for index in range(count + 1)]
 
     def _brake(self, velocity: np.ndarray) -> np.ndarray:
         slower = np.maximum(np.abs(velocity) - self._acceleration * self._dt, 0.0)
@@ -220,7 +254,8 @@ class SafetyFilter:
                 if abs(asked - given) > TOLERANCE
             ]
         if changes & (Change.COLLISION | Change.TABLE | Change.WORKSPACE):
-            for finger in dict.fromkeys((last.finger_rad, finger_rad)):
+            for angle in self._finger_angles(_alone(last.finger_rad), _alone(finger_rad)):
+                finger = None if angle is None else float(angle[0])
                 words += self._obstacles(replace(last, finger_rad=finger), requested)
         return "; ".join(dict.fromkeys(words))
 
@@ -244,14 +279,9 @@ class SafetyFilter:
         return self.checker.explain(position[0], last.finger_rad)
 
 
-def _different(before: np.ndarray | None, after: np.ndarray | None) -> list[np.ndarray | None]:
-    """Both ends of the fingers' way, or one where they are the same.
-
-    In one control step a fingertip moves less than the clearance, so the ends will do.
-    """
-    if after is None or (before is not None and np.array_equal(before, after)):
-        return [before]
-    return [before, after]
+def _alone(value: float | None) -> np.ndarray | None:
+    """A batch of one."""
+    return None if value is None else np.array([value])
 
 
 def _speed_limits(robot: RobotConfig, hardware: np.ndarray) -> np.ndarray:
@@ -271,9 +301,9 @@ def _speed_limits(robot: RobotConfig, hardware: np.ndarray) -> np.ndarray:
     return limits
 
 
-def _levers(checker: PoseChecker) -> np.ndarray:
-    """For every joint, how far from its axis a point of the arm can be, at most, in [m]."""
-    world, model = checker.world, checker.world.model
+def _reaches(checker: PoseChecker) -> np.ndarray:
+    """For every body, how far from its origin a point of it or of its children can be, in [m]."""
+    model = checker.world.model
     reach = np.zeros(model.nbody)
     for body in range(model.nbody - 1, 0, -1):
         for geom in np.flatnonzero(model.geom_bodyid == body):
@@ -282,4 +312,4 @@ def _levers(checker: PoseChecker) -> np.ndarray:
         parent = model.body_parentid[body]
         step = np.linalg.norm(model.body_pos[body])
         reach[parent] = max(reach[parent], step + reach[body])
-    return np.array([reach[model.body(joint.child).id] for joint in world.joints])
+    return reach

@@ -41,7 +41,7 @@ def test_arrays_are_what_was_published(tmp_path, storage):
 
 
 def test_images_are_converted_as_the_node_does(tmp_path):
-    from bayes_curiosity_ros.nodes.conversions import observation_of_message
+    from bayes_curiosity_ros.nodes.conversions.observations import observation_of_message
 
     write_bag(tmp_path / "bag", Run(episodes=1, steps=1, images=True))
     (episode,), _ = episodes_of(tmp_path / "bag")

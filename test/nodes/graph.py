@@ -4,7 +4,7 @@ import array
 import queue
 import time
 
-import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image, JointState
 
@@ -18,8 +18,12 @@ from bayes_curiosity_interfaces.msg import (
 )
 from bayes_curiosity_interfaces.srv import Update
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.nodes.conversions import batch_of_observations
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
+from bayes_curiosity_ros.nodes.conversions.observations import (
+    batch_of_observations,
+    observation_of_message,
+)
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
@@ -62,28 +66,56 @@ class Graph:
         self.publishers[name].publish(message)
         self.sent[name] += 1
 
-    def step(self, episode, step, vector):
+    def step(self, episode, step, vector, frame=None):
         joints = array.array("d", vector[:6])
         self.publish("joint_states", JointState(position=joints))
         state = ArmState(episode=episode, step=step, positions=joints, executed_deltas=joints)
         self.publish("arm/state", state)
-        self.publish(
-            "observation", Observation(episode=episode, step=step, vector=array.array("d", vector))
-        )
+        message = Observation(episode=episode, step=step, vector=array.array("d", vector))
+        if frame is not None:
+            message.color, message.depth = images_of_frame(frame)
+        self.publish("observation", message)
+        return observation_of_message(message)
 
-    def episode(self, episode, vectors, outcome=EpisodeSummary.TIME_LIMIT):
+    def episode(self, episode, vectors, outcome=EpisodeSummary.TIME_LIMIT, frames=None):
         """A whole episode, curiosity's update included; the rewards it got."""
+        observations = []
         for step, vector in enumerate(vectors):
-            self.step(episode, step, vector)
+            frame = None if frames is None else frames[step]
+            observations.append(self.step(episode, step, vector, frame))
             if step + 1 < len(vectors):
                 deltas = array.array("d", vector[:6])
                 self.publish("action", Action(episode=episode, step=step, joint_deltas=deltas))
         rewards = [self.rewards.get(timeout=10).reward for _ in vectors]
         if outcome != EpisodeSummary.ABORTED:
-            batch = batch_of_observations(Observations(np.asarray(vectors)))
+            batch = batch_of_observations(Observations.concatenate(observations))
             request = Update.Request(episode=episode, observations=batch)
             answer = self.background.call(Update, "curiosity/update", request)
             assert answer.status.code == Status.OK
         summary = EpisodeSummary(episode=episode, steps=len(vectors) - 1, outcome=outcome)
         self.publish("episode", summary)
         return rewards
+
+
+def until(condition, timeout_s=10.0):
+    """Whether it comes true in time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def wait_until_recorded(background, messages=1):
+    """Until the recorder has heard what others latched: we cannot see who has met."""
+    heard = []
+    background.node.create_subscription(
+        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
+    )
+
+    def some():
+        counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
+        return max(counts, default=0) >= messages
+
+    assert until(some, 60.0)

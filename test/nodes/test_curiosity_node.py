@@ -24,7 +24,7 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
-from bayes_curiosity_ros.nodes.conversions import batch_of_observations
+from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.curiosity_node import EPISODE_QOS, LATCHED_QOS
 
 NODE = "bayes_curiosity_ros.nodes.curiosity_node"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import Image
 
-from bayes_curiosity_ros.nodes.conversions import images_of_frame, stamp_of
+from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
+from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
 

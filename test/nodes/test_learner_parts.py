@@ -10,12 +10,11 @@ from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.rollout import run_episodes
 from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig
 from bayes_curiosity_ros.nodes.arm_supervisor import SupervisorConfig
-from bayes_curiosity_ros.nodes.conversions import (
+from bayes_curiosity_ros.nodes.conversions.arm_states import (
     arm_state_of_message,
     message_of_arm_state,
-    seconds_of,
-    stamp_of,
 )
+from bayes_curiosity_ros.nodes.conversions.values import seconds_of, stamp_of
 from bayes_curiosity_ros.nodes.episode_log import EpisodeLog, EpisodeRow, read_log
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm

@@ -19,10 +19,11 @@ from bayes_curiosity_ros.episodes.episode import read_episodes
 from bayes_curiosity_ros.episodes.peek import episode_and_step
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.robot.cameras.camera import Frame
 from bayes_curiosity_ros.up import command_of
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "episodes")]
-from graph import Graph  # noqa: E402
+from graph import Graph, until, wait_until_recorded  # noqa: E402
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
@@ -41,20 +42,6 @@ def ended(process, number=signal.SIGINT):
     assert process.returncode == 0, output
     assert "Traceback" not in output
     return output
-
-
-def wait_until_recorded(background, messages=1):
-    """Until the recorder has heard what others latched: we cannot see who has met."""
-    heard = []
-    background.node.create_subscription(
-        DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
-    )
-
-    def some():
-        counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
-        return max(counts, default=0) >= messages
-
-    assert until(some, 60.0)
 
 
 def vectors(count, seed):
@@ -208,6 +195,40 @@ def test_the_curiosity_node_reproduces_every_reward(start, recorded):
     assert other.returncode == 1
 
 
+def frames(count, seed):
+    rng = np.random.default_rng(seed)
+    return [
+        Frame(
+            rng.integers(0, 256, (16, 16, 3), dtype=np.uint8),
+            rng.uniform(0.1, 2.0, (16, 16)).astype(np.float32),
+            0.0,
+        )
+        for _ in range(count)
+    ]
+
+
+def test_rewards_of_images_are_reproduced_too(start, background, tmp_path):
+    sees = parameters(encoder__vector_size=6, encoder__image_shape="[4,16,16]")
+    curiosity = start(CURIOSITY, *sees)
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", bag__compression="zstd"))
+    graph = Graph(background, {"observation": 2, "episode": 1})
+    wait_until_recorded(background)
+    shown = [frames(20, seed=episode) for episode in range(3)]
+    paid = [graph.episode(i, vectors(20, i)[:, :6], frames=shown[i]) for i in range(3)]
+    assert len({reward for rewards in paid for reward in rewards}) == 60
+    time.sleep(0.3)
+    ended(recorder)
+    ended(curiosity)
+    for episode in read_episodes(BagReader(tmp_path / "run")):
+        np.testing.assert_array_equal(episode.color, [f.color for f in shown[episode.id]])
+        np.testing.assert_array_equal(episode.depth, [f.depth for f in shown[episode.id]])
+    start(CURIOSITY, *sees)
+    check = start(CLI, "replay", str(tmp_path / "run"), "--check")
+    output = check.communicate(timeout=120)[0]
+    assert "3 episodes, 3 updates: 60 of 60 intrinsic rewards reproduced bit for bit" in output
+    assert check.returncode == 0
+
+
 def test_another_model_is_not_compared(start, recorded):
     start(CURIOSITY, *parameters(encoder_seed=1))
     check = start(CLI, "replay", str(recorded), "--check")
@@ -237,15 +258,6 @@ def test_a_bag_is_on_the_graph_again(start, background, recorded):
     assert [(m.episode, m.step) for m in heard[1:]] == [(3, step) for step in range(40)]
     np.testing.assert_array_equal([m.vector for m in heard[1:]], vectors(40, seed=2))
     assert clock
-
-
-def until(condition, timeout_s=10.0):
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(

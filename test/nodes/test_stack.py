@@ -33,7 +33,7 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.learning.cell import TaskCell, run_episode
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.perception import encoder_config
-from bayes_curiosity_ros.nodes.conversions import frame_of_images
+from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.episode_log import read_log
 from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS

@@ -5,6 +5,7 @@ import queue
 import sys
 import threading
 import time
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -94,6 +95,17 @@ def test_it_is_an_arm_that_goes_where_it_is_told(arm, robot):
     assert executed.changes == Change.NONE
     time.sleep(0.1)
     np.testing.assert_allclose(arm.state(TIMEOUT_S).joints, start + 0.01, atol=2e-3)
+
+
+def test_the_filter_knows_the_fingers_or_reckons_with_all(arm, robot, controller, background):
+    assert arm.gripper_way(0.3, 0.6) == (0.0, 1.0)  # nobody commands them here
+    commanded = replace(CONFIG, gripper_topic="driver/gripper")
+    told = TrajectoryArm(robot, commanded, background.node)
+    assert told.gripper_way(0.3, 0.6) == (0.0, 0.6)  # an object may hold them open
+    measured = replace(commanded, driver_fingers=("a_finger",))
+    with TrajectoryArm(robot, measured, background.node) as seen:
+        assert seen.state(TIMEOUT_S).gripper == pytest.approx(0.3)  # 0.5 of 0.2 … 1.2 rad
+        assert seen.gripper_way(0.3, 0.6) == (0.3, 0.6)
 
 
 def test_nonsense_and_too_much_are_cut(arm):

@@ -12,6 +12,8 @@ import time
 from types import ModuleType, SimpleNamespace
 
 PASSWORD = "right"
+ACTION_END, ACTION_ABORT, ACTION_PREPROCESS_ABORT = 1, 2, 6
+JOINT_CONSTRAINT_DURATION = 1
 
 
 class Repeated(list):
@@ -35,6 +37,19 @@ class JointSpeed:
 class JointSpeeds:
     def __init__(self):
         self.joint_speeds = Repeated(JointSpeed)
+
+
+class Action:
+    def __init__(self):
+        self.name = ""
+        self.reach_joint_angles = SimpleNamespace(
+            joint_angles=SimpleNamespace(joint_angles=Repeated(SimpleNamespace)),
+            constraint=SimpleNamespace(type=0, value=0.0),
+        )
+
+
+class NotificationOptions:
+    pass
 
 
 class ServoingModeInformation:
@@ -87,6 +102,12 @@ class FakeRobot:
         self.sessions = 0
         self.mode = None
         self.stops = 0
+        self.gripper_percent = 0.0
+        self.gripper_commands = []
+        self.listeners = {}
+        self.goal = self.goal_timer = None
+        self.durations = []
+        self.abort_code, self.never_ends = 0, False
         self._last = time.monotonic()
 
     def advance(self):
@@ -96,6 +117,42 @@ class FakeRobot:
             (position + speed * elapsed) % 360.0
             for position, speed in zip(self.positions, self.speeds, strict=True)
         ]
+
+    def reach(self, angles, duration_s):
+        """Go there in a straight line, then say so; or abort, or never say anything."""
+        ways = [
+            (a - b + 180.0) % 360.0 - 180.0 for a, b in zip(angles, self.positions, strict=True)
+        ]
+        self.durations.append(duration_s)
+        if self.abort_code:
+            self.later(0.01, self.notify, ACTION_ABORT, self.abort_code)
+            return
+        self.goal, self.speeds = list(angles), [way / duration_s for way in ways]
+        if not self.never_ends:
+            self.later(duration_s, self.arrive)
+
+    def later(self, delay_s, call, *arguments):
+        """On another thread, as the API's receiver is."""
+        self.goal_timer = threading.Timer(delay_s, call, arguments)
+        self.goal_timer.start()
+
+    def arrive(self):
+        with self.lock:
+            self.advance()
+            self.positions, self.speeds, self.goal = self.goal, [0.0] * 6, None
+        self.notify(ACTION_END, 0)
+
+    def abandon(self):
+        """`Stop` aborts a motion under way."""
+        if self.goal is not None:
+            if self.goal_timer is not None:
+                self.goal_timer.cancel()
+            self.goal = None
+            self.later(0.0, self.notify, ACTION_ABORT, 0)
+
+    def notify(self, event, details):
+        for listener in list(self.listeners.values()):
+            listener(SimpleNamespace(action_event=event, abort_details=details))
 
     def answer(self, options):
         if self.silent:
@@ -147,11 +204,40 @@ def install(monkeypatch, robot: FakeRobot) -> None:
                 robot.advance()
                 robot.speeds = [joint.value for joint in message.joint_speeds]
 
+        # Takes its options by place, and none of the router's.
+        def OnNotificationActionTopic(self, callback, notificationOptions, deviceId=0):  # noqa: N802, N803
+            assert isinstance(notificationOptions, NotificationOptions)
+            handle = object()
+            robot.listeners[handle] = callback
+            return handle
+
+        def Unsubscribe(self, handle, deviceId=0, options=None):  # noqa: N802, N803
+            del robot.listeners[handle]
+
+        def ExecuteAction(self, action, deviceId=0, options=None):  # noqa: N802, N803
+            robot.answer(options)
+            if robot.emergency:
+                raise KServerException(3, 25)
+            assert robot.listeners, "a short motion would end before anybody listens"
+            goal = action.reach_joint_angles
+            joints = goal.joint_angles.joint_angles
+            assert [joint.joint_identifier for joint in joints] == list(range(6))
+            assert all(0.0 <= joint.value < 360.0 for joint in joints)
+            assert goal.constraint.type == JOINT_CONSTRAINT_DURATION
+            with robot.lock:
+                robot.advance()
+                robot.reach([joint.value for joint in joints], goal.constraint.value)
+
+        def SendGripperCommand(self, message, deviceId=0, options=None):  # noqa: N802, N803
+            (finger,) = message.gripper.finger
+            robot.gripper_commands.append(finger.value)
+
         def Stop(self, deviceId=0, options=None):  # noqa: N802, N803
             with robot.lock:
                 robot.advance()
                 robot.speeds = [0.0] * 6
                 robot.stops += 1
+                robot.abandon()
 
         def ClearFaults(self, deviceId=0, options=None):  # noqa: N802, N803
             robot.fault = 0
@@ -176,7 +262,8 @@ def install(monkeypatch, robot: FakeRobot) -> None:
                         robot.positions, robot.speeds, robot.torques, strict=True
                     )
                 ]
-            gripper = SimpleNamespace(gripper_feedback=SimpleNamespace(motor=[]))
+            motor = SimpleNamespace(position=robot.gripper_percent)
+            gripper = SimpleNamespace(gripper_feedback=SimpleNamespace(motor=[motor]))
             base = SimpleNamespace(fault_bank_a=robot.fault, fault_bank_b=0, active_state=1)
             return SimpleNamespace(actuators=actuators, base=base, interconnect=gripper)
 
@@ -185,7 +272,13 @@ def install(monkeypatch, robot: FakeRobot) -> None:
         f"{stubs}.BaseClientRpc": {"BaseClient": BaseClient},
         f"{stubs}.BaseCyclicClientRpc": {"BaseCyclicClient": BaseCyclicClient},
         f"{messages}.Base_pb2": {
+            "ACTION_ABORT": ACTION_ABORT,
+            "ACTION_END": ACTION_END,
+            "ACTION_PREPROCESS_ABORT": ACTION_PREPROCESS_ABORT,
+            "Action": Action,
+            "JOINT_CONSTRAINT_DURATION": JOINT_CONSTRAINT_DURATION,
             "JointSpeeds": JointSpeeds,
+            "NotificationOptions": NotificationOptions,
             "ServoingModeInformation": ServoingModeInformation,
             "SINGLE_LEVEL_SERVOING": 2,
             "GripperCommand": GripperCommand,

@@ -1,6 +1,7 @@
 """The Kortex arm against a fake with the vendor's names, units and failures."""
 
 import importlib.util
+import threading
 import time
 from pathlib import Path
 
@@ -128,3 +129,82 @@ def test_without_the_vendors_package_it_says_how_to_install_it(gen3, monkeypatch
     monkeypatch.setenv("KORTEX_PASSWORD", "any")
     with pytest.raises(ArmError, match="pip install --no-deps kortex_api"):
         KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+
+
+@pytest.fixture
+def reaching(hardware, gen3):
+    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10", mode="reach_angles", reach_timeout_s=0.2))
+    arm.connect(TIMEOUT_S)
+    yield arm
+    arm.disconnect()
+
+
+def test_a_goal_is_reached_before_the_step_ends(reaching, hardware, gen3):
+    executed = reaching.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    np.testing.assert_allclose(executed.deltas, 0.01, atol=1e-6)
+    np.testing.assert_allclose(reaching.state(TIMEOUT_S).joints, np.add(gen3.arm.ready_rad, 0.01))
+    assert hardware.speeds == [0.0] * 6
+    assert hardware.listeners == {}
+
+
+def test_a_goal_is_no_faster_than_allowed(reaching, hardware):
+    executed = reaching.move(np.full(6, 10.0), 0.0, TIMEOUT_S)
+    assert executed.changes & Change.VELOCITY
+    way_deg = np.degrees(executed.deltas).max()
+    assert way_deg / hardware.durations[-1] <= reaching.config.max_speed_deg_s + 1e-6
+
+
+def test_it_goes_home_by_goals(reaching, hardware, gen3):
+    start = np.add(gen3.arm.ready_rad, [0.3, -0.1, 0.05, 0.1, 0.1, 6.2])
+    hardware.positions = list(np.degrees(start) % 360.0)
+    state = reaching.home(timeout_s=20.0)
+    np.testing.assert_allclose(state.joints, gen3.arm.ready_rad, atol=0.02)
+    assert 1 < len(hardware.durations) < 5  # in pieces, and the last joint the short way round
+    assert reaching.config.max_speed_deg_s * sum(hardware.durations) > 2 * np.degrees(0.28)
+
+
+def test_the_way_home_is_checked_first(reaching, hardware, gen3):
+    ready = np.array(gen3.arm.ready_rad)
+    poses = ready + np.random.default_rng(0).uniform(-1.5, 1.5, (200, 6))
+    down = next(
+        pose for pose in poses if reaching.filter.obstacles(pose, 0.9 * pose + 0.1 * ready)
+    )
+    hardware.positions = list(np.degrees(down) % 360.0)
+    with pytest.raises(ArmError, match="the way home is blocked"):
+        reaching.home(TIMEOUT_S)
+    assert hardware.durations == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ({"abort_code": 65}, "aborted its motion: a joint position limit forbids it"),
+        ({"abort_code": 3}, "sub-code 3"),
+        ({"never_ends": True}, "reported no end of a motion"),
+        ({"emergency": True}, "the emergency stop is pressed"),
+        ({"silent": True}, "did not answer within"),
+    ],
+)
+def test_a_goal_that_fails_is_an_error_in_words(reaching, hardware, trouble, words):
+    vars(hardware).update(trouble)
+    with pytest.raises(ArmError, match=words):
+        reaching.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    assert hardware.speeds == [0.0] * 6
+    assert hardware.listeners == {}
+    vars(hardware).update(silent=False)
+
+
+def test_a_stop_ends_a_goal_under_way(reaching, hardware):
+    hardware.positions[0] = 40.0
+    threading.Timer(0.1, lambda: reaching.stop("a hand in the cell")).start()
+    began = time.monotonic()
+    with pytest.raises(ArmStoppedError, match="a hand in the cell"):
+        reaching.home(timeout_s=20.0)
+    assert time.monotonic() - began < 1.0
+    assert hardware.speeds == [0.0] * 6
+    assert hardware.listeners == {}
+
+
+def test_an_unknown_mode_is_named():
+    with pytest.raises(ConfigError, match="joint_speeds, reach_angles"):
+        KortexConfig(mode="torque")

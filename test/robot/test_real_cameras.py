@@ -12,9 +12,15 @@ import pytest
 
 from bayes_curiosity_ros.errors import ImageError
 from bayes_curiosity_ros.robot.cameras.camera import Camera, CameraError, Intrinsics
+from bayes_curiosity_ros.robot.cameras.encodings import (
+    DEPTH_HEADER,
+    metres_of,
+    metres_of_compressed,
+    rgb_of,
+    rgb_of_compressed,
+)
 from bayes_curiosity_ros.robot.cameras.images import Resizer
 from bayes_curiosity_ros.robot.cameras.realsense import RealsenseCamera, RealsenseConfig
-from bayes_curiosity_ros.robot.cameras.topics import metres_of, rgb_of
 
 needs_opencv = pytest.mark.skipif(
     importlib.util.find_spec("cv2") is None, reason="OpenCV is for real cameras only"
@@ -84,19 +90,114 @@ def image(pixels, encoding, step=None, bigendian=False):
     )
 
 
-def test_encodings_of_drivers():
+def padded(pixels, encoding, extra=6):
+    """Rows that end in bytes which mean nothing, as some drivers align them."""
+    rows = pixels.reshape(len(pixels), -1).view(np.uint8)
+    rows = np.hstack([rows, np.full((len(rows), extra), 255, np.uint8)])
+    message = image(pixels, encoding)
+    message.step, message.data = rows.shape[1], rows.tobytes()
+    return message
+
+
+COLOR = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
+ALPHA = np.full((4, 6, 1), 9, np.uint8)
+
+
+@needs_opencv
+@pytest.mark.parametrize(
+    ("encoding", "sent"),
+    [
+        ("rgb8", COLOR),
+        ("bgr8", np.ascontiguousarray(COLOR[..., ::-1])),
+        ("rgba8", np.dstack([COLOR, ALPHA])),
+        ("bgra8", np.dstack([COLOR[..., ::-1], ALPHA])),
+    ],
+)
+def test_colours_of_drivers(encoding, sent):
+    np.testing.assert_array_equal(rgb_of(image(sent, encoding)), COLOR)
+    np.testing.assert_array_equal(rgb_of(padded(sent, encoding)), COLOR)
+
+
+@needs_opencv
+def test_grey_is_a_colour_too():
+    grey = COLOR[..., :1]
+    np.testing.assert_array_equal(rgb_of(image(grey, "mono8")), np.repeat(grey, 3, axis=2))
+
+
+@needs_opencv
+@pytest.mark.parametrize(
+    ("pattern", "spot"),
+    [("rggb8", (0, 0)), ("grbg8", (0, 1)), ("gbrg8", (1, 0)), ("bggr8", (1, 1))],
+)
+def test_the_red_pixels_of_a_bayer_pattern_are_red(pattern, spot):
+    mosaic = np.zeros((16, 16), np.uint8)
+    mosaic[spot[0] :: 2, spot[1] :: 2] = 200
+    middle = rgb_of(image(mosaic, f"bayer_{pattern}"))[4:-4, 4:-4]
+    assert (middle == [200, 0, 0]).all()
+
+
+@needs_opencv
+@pytest.mark.parametrize(("encoding", "luma"), [("yuv422", 1), ("yuv422_yuy2", 0)])
+def test_yuv_of_web_cameras(encoding, luma):
+    sent = np.full((4, 6, 2), 128, np.uint8)  # no colour at all
+    sent[..., luma] = 180
+    seen = rgb_of(image(sent, encoding))
+    assert seen.shape == (4, 6, 3)
+    assert np.ptp(seen) == 0
+    assert seen[0, 0, 0] == pytest.approx((180 - 16) * 255 / 219, abs=2)  # ITU-R BT.601
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_depths_of_drivers(order):
     rng = np.random.default_rng(0)
-    color = rng.integers(0, 256, (4, 5, 3), dtype=np.uint8)
-    np.testing.assert_array_equal(rgb_of(image(color, "rgb8")), color)
-    np.testing.assert_array_equal(rgb_of(image(color[..., ::-1], "bgr8")), color)
-    millimetres = rng.integers(0, 4000, (4, 5)).astype("<u2")
-    np.testing.assert_allclose(metres_of(image(millimetres, "16UC1")), millimetres / 1000.0)
-    big = millimetres.astype(">u2")
-    np.testing.assert_allclose(metres_of(image(big, "16UC1", bigendian=True)), big / 1000.0)
-    with pytest.raises(ImageError, match="mono8"):
-        rgb_of(image(color, "mono8"))
+    millimetres = rng.integers(0, 4000, (4, 6)).astype(f"{order}u2")
+    for encoding in ("16UC1", "mono16"):
+        seen = metres_of(image(millimetres, encoding, bigendian=order == ">"))
+        np.testing.assert_allclose(seen, millimetres / 1000.0, rtol=1e-6)
+    metres = rng.uniform(0, 4, (4, 6)).astype(f"{order}f4")
+    np.testing.assert_array_equal(
+        metres_of(image(metres, "32FC1", bigendian=order == ">")), metres
+    )
+    if order == "<":
+        seen = metres_of(padded(millimetres, "16UC1"))
+        np.testing.assert_allclose(seen, millimetres / 1000.0, rtol=1e-6)
+
+
+@needs_opencv
+def test_compressed_images_of_drivers():
+    import cv2
+
+    def compressed(words, data, head=b""):
+        return SimpleNamespace(format=words, data=head + data.tobytes())
+
+    _, png = cv2.imencode(".png", COLOR[..., ::-1])
+    message = compressed("rgb8; png compressed bgr8", png)
+    np.testing.assert_array_equal(rgb_of_compressed(message), COLOR)
+    smooth = np.full((16, 16, 3), (200, 60, 10), np.uint8)
+    _, jpeg = cv2.imencode(".jpg", smooth[..., ::-1])
+    np.testing.assert_allclose(rgb_of_compressed(compressed("rgb8; jpeg", jpeg)), smooth, atol=4)
+    millimetres = np.arange(24, dtype=np.uint16).reshape(4, 6) * 100
+    _, png = cv2.imencode(".png", millimetres)
+    message = compressed("16UC1; compressedDepth png", png, DEPTH_HEADER.pack(0, 0.0, 0.0))
+    np.testing.assert_allclose(metres_of_compressed(message), millimetres / 1000.0, rtol=1e-6)
+    inverse = np.array([[0, 100, 200]], np.uint16)
+    _, png = cv2.imencode(".png", inverse)
+    message = compressed("32FC1; compressedDepth png", png, DEPTH_HEADER.pack(0, 150.0, 50.0))
+    np.testing.assert_allclose(metres_of_compressed(message), [[np.nan, 3.0, 1.0]], rtol=1e-6)
+
+
+@needs_opencv
+def test_images_that_nobody_can_read_are_named():
+    with pytest.raises(ImageError, match="rgb16'; expected one of rgb8, bgr8"):
+        rgb_of(image(COLOR, "rgb16"))
+    with pytest.raises(ImageError, match="16UC1, mono16, 32FC1"):
+        metres_of(image(COLOR, "rgb8"))
     with pytest.raises(ImageError, match="step 3"):
-        metres_of(image(millimetres, "16UC1", step=3))
+        metres_of(image(COLOR, "16UC1", step=3))
+    with pytest.raises(ImageError, match="damaged"):
+        rgb_of_compressed(SimpleNamespace(format="jpeg", data=b"nonsense"))
+    with pytest.raises(ImageError, match="compressedDepth with PNG"):
+        metres_of_compressed(SimpleNamespace(format="16UC1; compressedDepth rvl", data=b"x" * 99))
 
 
 class FakeRealsense:

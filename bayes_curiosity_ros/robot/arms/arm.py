@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -62,7 +62,7 @@ class Executed:
 
 
 @runtime_checkable
-class Arm(Protocol):
+class Arm(AbstractContextManager, Protocol):
     """An arm that moves in control steps; usable as a context manager."""
 
     @property
@@ -112,12 +112,3 @@ class Arm(Protocol):
     def release(self) -> None:
         """Allow motion again."""
         ...
-
-    def __enter__(self) -> Arm: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...

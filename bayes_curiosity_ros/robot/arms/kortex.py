@@ -5,49 +5,29 @@ The Jaco gen 2 of the paper does not speak Kortex: it has the `trajectory` arm.
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
-import importlib
 import math
 import os
 import time
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
-from bayes_curiosity_ros.robot.arms.real import RealArm
+from bayes_curiosity_ros.robot.arms.kortex_calls import KortexCalls, load_api
+from bayes_curiosity_ros.robot.arms.kortex_reach import ReachAction
+from bayes_curiosity_ros.robot.arms.real import HOMED_RAD, HOMING_SHARE, RealArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 
 PASSWORD_VARIABLE = "KORTEX_PASSWORD"
-INSTALL = (
-    "kortex_api is not installed. It is Kinova's wheel, not on PyPI: get kortex_api 2.6 from "
-    "Kinova, then `pip install --no-deps kortex_api-2.6*.whl && pip install deprecated protobuf`"
-)
-MODULES = {
-    "base": "kortex_api.autogen.client_stubs.BaseClientRpc",
-    "cyclic": "kortex_api.autogen.client_stubs.BaseCyclicClientRpc",
-    "base_messages": "kortex_api.autogen.messages.Base_pb2",
-    "session_messages": "kortex_api.autogen.messages.Session_pb2",
-    "router": "kortex_api.RouterClient",
-    "sessions": "kortex_api.SessionManager",
-    "transport": "kortex_api.TCPTransport",
-    "exceptions": "kortex_api.Exceptions.KException",
-}
-SUB_CODES = {
-    15: "the password is wrong",
-    21: "the robot is not ready",
-    22: "the robot is in fault",
-    25: "the emergency stop is pressed",
-    65: "a joint position limit forbids it",
-    75: "wrong servoing mode",
-    130: "another session is in control",
-}
 SESSION_TIMEOUT_MS = 10_000
 CONNECTION_TIMEOUT_MS = 2_000
+MODES = ("joint_speeds", "reach_angles")
+# The way home is checked as a straight line in joint space; the arm's own trajectory keeps to
+# it the better the shorter it is.
+HOME_PIECE_RAD = 0.2
 
 
 @dataclass(frozen=True)
@@ -59,21 +39,29 @@ class KortexConfig:
         port: of its TCP interface.
         username: of the arm's web application.
         password: better left empty: then the environment variable KORTEX_PASSWORD counts.
+        mode: joint_speeds renews speeds every control step, and moves smoothly. reach_angles
+            sends a joint goal, and waits until the arm says that it is there: slower, and at
+            rest between steps.
         max_speed_deg_s: of any joint.
         max_torque_nm: of any joint; more stops the arm.
         call_timeout_s: longest wait for an answer of the arm.
+        reach_timeout_s: in reach_angles, how much later than due a motion may end.
     """
 
     ip: str = ""
     port: int = 10_000
     username: str = "admin"
     password: str = ""
+    mode: str = "joint_speeds"
     max_speed_deg_s: float = 10.0
     max_torque_nm: float = 25.0
     call_timeout_s: float = 0.5
+    reach_timeout_s: float = 3.0
 
     def __post_init__(self) -> None:
-        for name in ("max_speed_deg_s", "max_torque_nm", "call_timeout_s"):
+        if self.mode not in MODES:
+            raise unknown_name("kortex.mode", self.mode, MODES)
+        for name in ("max_speed_deg_s", "max_torque_nm", "call_timeout_s", "reach_timeout_s"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise ConfigError(f"kortex.{name} = {value}; it must be above 0")
@@ -88,29 +76,16 @@ class KortexConfig:
         return password
 
 
-def load_api() -> SimpleNamespace:
-    """The vendor's modules.
-
-    Raises:
-        ArmError: not installed; the message says how to install them.
-    """
-    # The generated code is older than protobuf's C++ implementation accepts.
-    os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
-    try:
-        modules = {name: importlib.import_module(path) for name, path in MODULES.items()}
-    except ImportError as error:
-        raise ArmError(f"{INSTALL} ({error})") from error
-    return SimpleNamespace(**modules)
-
-
 class KortexArm(RealArm):
-    """Joint speeds, renewed every control step; they persist, so `halt` must be called."""
+    """Joint speeds persist, so `halt` must be called; a joint goal ends by itself."""
 
     def __init__(self, robot: RobotConfig, config: KortexConfig) -> None:
         super().__init__(robot)
         self.config = config
         self._password = config.require_credentials()
         self._api = load_api()
+        self._calls = KortexCalls(self._api, config.call_timeout_s)
+        self._motion: ReachAction | None = None
         self._transport: Any = None
         self._session: Any = None
         self._robot_client: Any = None
@@ -132,25 +107,25 @@ class KortexArm(RealArm):
         info.session_inactivity_timeout = SESSION_TIMEOUT_MS
         info.connection_inactivity_timeout = CONNECTION_TIMEOUT_MS
         self._session = api.sessions.SessionManager(router)
-        self._call(self._session.CreateSession, info)
+        self._calls(self._session.CreateSession, info)
         self._robot_client, self._feedback_client = (
             api.base.BaseClient(router),
             api.cyclic.BaseCyclicClient(router),
         )
         mode = api.base_messages.ServoingModeInformation()
         mode.servoing_mode = api.base_messages.SINGLE_LEVEL_SERVOING
-        self._call(self._robot_client.SetServoingMode, mode)
+        self._calls(self._robot_client.SetServoingMode, mode)
 
     def close(self) -> None:
         if self._session is not None:
             with contextlib.suppress(ArmError):
-                self._call(self._session.CloseSession)
+                self._calls(self._session.CloseSession)
         if self._transport is not None:
             self._transport.disconnect()
         self._session = self._transport = self._robot_client = self._feedback_client = None
 
     def measure(self, timeout_s: float) -> ArmState:
-        feedback = self._call(self._feedback_client.RefreshFeedback)
+        feedback = self._calls(self._feedback_client.RefreshFeedback)
         actuators = feedback.actuators[: len(self.joint_names)]
         self._check_faults(feedback.base, actuators)
         motors = feedback.interconnect.gripper_feedback.motor
@@ -164,30 +139,76 @@ class KortexArm(RealArm):
         )
 
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
-        limit = self.config.max_speed_deg_s
-        speeds = np.clip(np.degrees(target - measured) / self._dt, -limit, limit)
-        message = self._api.base_messages.JointSpeeds()
-        for index, speed in enumerate(speeds):
-            joint = message.joint_speeds.add()
-            joint.joint_identifier, joint.value, joint.duration = index, float(speed), 0
-        self._call(self._robot_client.SendJointSpeedsCommand, message)
         if self.robot.arm.gripper is not None:
             self._send_gripper(gripper)
+        if self.config.mode == "reach_angles":
+            self._begin_reach(target, measured, self._dt)
+        else:
+            self._send_speeds(np.degrees(target - measured) / self._dt)
+
+    def finish(self) -> None:
+        motion, self._motion = self._motion, None
+        if motion is None:
+            super().finish()
+            return
+        try:
+            motion.wait(self._interrupt, self.config.reach_timeout_s)
+        except ArmError:
+            self.halt()  # it may still be moving
+            raise
+
+    def home(self, timeout_s: float) -> ArmState:
+        if self.config.mode != "reach_angles":
+            return super().home(timeout_s)
+        self._require_free()
+        deadline = time.monotonic() + timeout_s
+        while np.abs(away := self._way_home(timeout_s)).max() >= HOMED_RAD:
+            if time.monotonic() > deadline:
+                raise ArmError(f"not home after {timeout_s} s; {_largest(away)} rad are left")
+            self._home_piece(away)
+        self._commanded = None
+        return self.state(timeout_s)
 
     def halt(self) -> None:
         if self._robot_client is not None:
-            self._call(self._robot_client.Stop)
+            self._calls(self._robot_client.Stop)
 
     def clear_faults(self) -> None:
         """On the operator's request only."""
-        self._call(self._robot_client.ClearFaults)
+        self._calls(self._robot_client.ClearFaults)
+
+    def _home_piece(self, away: np.ndarray) -> None:
+        here = self._last
+        target = here + away * min(1.0, HOME_PIECE_RAD / np.abs(away).max())
+        blocked = self.filter.obstacles(here, target, self._finger_rad(self._gripper))
+        if blocked:
+            raise ArmError(f"the way home is blocked: {'; '.join(blocked)}")
+        self._begin_reach(target, here, 0.0, HOMING_SHARE)
+        self.finish()
+        self._require_free()
+
+    def _begin_reach(
+        self, target: np.ndarray, measured: np.ndarray, least_s: float, share: float = 1.0
+    ) -> None:
+        """Begin a motion in no less than `least_s`, at most at a share of the speed limit."""
+        way = float(np.degrees(np.abs(target - measured)).max())
+        duration_s = max(least_s, way / (share * self.config.max_speed_deg_s))
+        self._motion = ReachAction(self._calls, self._robot_client, target, duration_s)
+
+    def _send_speeds(self, speeds_deg_s: np.ndarray) -> None:
+        limit = self.config.max_speed_deg_s
+        message = self._api.base_messages.JointSpeeds()
+        for index, speed in enumerate(np.clip(speeds_deg_s, -limit, limit)):
+            joint = message.joint_speeds.add()
+            joint.joint_identifier, joint.value, joint.duration = index, float(speed), 0
+        self._calls(self._robot_client.SendJointSpeedsCommand, message)
 
     def _send_gripper(self, value: float) -> None:
         message = self._api.base_messages.GripperCommand()
         message.mode = self._api.base_messages.GRIPPER_POSITION
         finger = message.gripper.finger.add()
         finger.finger_identifier, finger.value = 1, float(value)
-        self._call(self._robot_client.SendGripperCommand, message)
+        self._calls(self._robot_client.SendGripperCommand, message)
 
     def _check_faults(self, base: Any, actuators: Any) -> None:
         banks = [(base.fault_bank_a, base.fault_bank_b)]
@@ -203,30 +224,14 @@ class KortexArm(RealArm):
                     "something is in the way"
                 )
 
-    def _call(self, stub: Any, *arguments: Any) -> Any:
-        """One call of the arm, with a limit, its errors in words."""
-        options = self._api.router.RouterClientSendOptions()
-        options.timeout_ms = round(1000 * self.config.call_timeout_s)
-        try:
-            return stub(*arguments, options=options)
-        except concurrent.futures.TimeoutError as error:
-            raise ArmError(
-                f"the arm did not answer within {self.config.call_timeout_s} s"
-            ) from error
-        except self._api.exceptions.KException as error:
-            raise ArmError(_words(error)) from error
-
     def _report(self, error: Any) -> None:
         """The transport lost its other end; the next call says so."""
+
+
+def _largest(angles: np.ndarray) -> str:
+    return f"{np.abs(angles).max():.3f}"
 
 
 def _signed(angles: np.ndarray) -> np.ndarray:
     """Kortex counts 0…360°; limits are given around zero."""
     return (angles + np.pi) % (2 * np.pi) - np.pi
-
-
-def _words(error: Any) -> str:
-    code = getattr(error, "get_error_sub_code", lambda: None)()
-    if code in SUB_CODES:
-        return f"{SUB_CODES[code]} (Kortex sub-code {code})"
-    return f"Kortex: {error}"

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import replace
-from types import TracebackType
-from typing import TypeVar
 
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.device import Device
 from bayes_curiosity_ros.robot.safety import Change, Commanded, Decision, SafetyFilter
 
 HOMED_RAD = 0.02
 HOMING_SHARE = 0.5
-T = TypeVar("T", bound="RealArm")
 
 
-class RealArm(ABC):
+class RealArm(Device):
     """An arm of metal. `stop` may come from any thread, in the middle of a motion.
 
     A command that the filter refuses because it would touch something moves nothing, and is
@@ -42,6 +40,7 @@ class RealArm(ABC):
         self._max_delta = world.max_delta_rad
         self._turns_freely = np.isinf(world.upper_rad)
         self._last = np.array(robot.arm.ready_rad)
+        self._gripper = 0.0
         self._commanded: Commanded | None = None
         self._connected = False
         self._stopped = ""
@@ -55,7 +54,9 @@ class RealArm(ABC):
         self.open(timeout_s)
         self._connected = True
         state = self.state(timeout_s)
-        decision = self.filter.permit(Commanded.at_rest(state.joints), state.joints)
+        first, last = self.gripper_way(state.gripper, state.gripper)
+        start = Commanded.at_rest(state.joints, self._finger_rad(first))
+        decision = self.filter.permit(start, state.joints, self._finger_rad(last))
         if decision.refused:
             self.disconnect()
             raise ArmError(f"no start from here: {decision.explanation}")
@@ -75,18 +76,20 @@ class RealArm(ABC):
         joints = np.where(
             self._turns_freely, self._last + _wrapped(state.joints - self._last), state.joints
         )
-        self._last = joints
+        self._last, self._gripper = joints, state.gripper
         return replace(state, joints=joints)
 
     def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
         self._require_connected()
         self._require_free()
         before = self.state(timeout_s)
-        base = self._start_from(before.joints)
+        first, last = self.gripper_way(before.gripper, gripper)
+        base = self._start_from(before.joints, self._finger_rad(first))
         asked = np.asarray(deltas, dtype=float)
         wanted = base.position + asked if asked.shape == base.position.shape else asked
-        decision = self.filter.permit(base, wanted)
-        self._execute(decision, before.joints, gripper)
+        decision = self.filter.permit(base, wanted, self._finger_rad(last))
+        # Fingers that would touch something stay where they are, as the arm does.
+        self._execute(decision, before.joints, before.gripper if decision.refused else gripper)
         after = self.state(timeout_s)
         return Executed(
             after.joints - before.joints,
@@ -97,16 +100,13 @@ class RealArm(ABC):
 
     def home(self, timeout_s: float) -> ArmState:
         deadline = time.monotonic() + timeout_s
-        ready = np.array(self.robot.arm.ready_rad)
         step = self._max_delta * HOMING_SHARE
         while time.monotonic() < deadline:
-            state = self.state(timeout_s)
-            away = ready - state.joints
-            away = np.where(self._turns_freely, _wrapped(away), away)
+            away = self._way_home(timeout_s)
             if np.abs(away).max() < HOMED_RAD:
                 self.halt()
                 self._commanded = None
-                return state
+                return self.state(timeout_s)
             executed = self.move(np.clip(away, -step, step), 0.0, timeout_s)
             if executed.state.contacts:
                 raise ArmError(f"the way home is blocked: {executed.explanation}")
@@ -122,18 +122,6 @@ class RealArm(ABC):
     def release(self) -> None:
         self._stopped = ""
         self._interrupt.clear()
-
-    def __enter__(self: T) -> T:
-        self.connect(timeout_s=10.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()
 
     @abstractmethod
     def open(self, timeout_s: float) -> None:
@@ -151,22 +139,42 @@ class RealArm(ABC):
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
         """Begin to move to (J,) joint angles, to be there after one control step."""
 
+    def finish(self) -> None:
+        """Wait until the step is over, or the arm is stopped."""
+        self._interrupt.wait(self._dt)
+
     @abstractmethod
     def halt(self) -> None:
         """Stand still now; from any thread."""
 
-    def _start_from(self, measured: np.ndarray) -> Commanded:
+    def gripper_way(self, reported: float, asked: float) -> tuple[float, float]:
+        """Between which ends, 0 open … 1 closed, the fingers can be during a step."""
+        return reported, asked
+
+    def _finger_rad(self, gripper: float) -> float | None:
+        """Angle of the fingers, None without fingers."""
+        fingers = self.robot.arm.gripper
+        if fingers is None:
+            return None
+        return fingers.open_rad + fingers.travel_rad * min(max(gripper, 0.0), 1.0)
+
+    def _way_home(self, timeout_s: float) -> np.ndarray:
+        """(J,) angles that are left to the ready pose, the shortest way round."""
+        away = np.array(self.robot.arm.ready_rad) - self.state(timeout_s).joints
+        return np.where(self._turns_freely, _wrapped(away), away)
+
+    def _start_from(self, measured: np.ndarray, finger_rad: float | None) -> Commanded:
         """What the next change adds to: the last target, on a leash of half a step."""
         if self._commanded is None:
-            return Commanded.at_rest(measured)
+            return Commanded.at_rest(measured, finger_rad)
         leash = self._max_delta / 2
         position = np.clip(self._commanded.position, measured - leash, measured + leash)
-        return Commanded(position, self._commanded.velocity)
+        return Commanded(position, self._commanded.velocity, finger_rad)
 
     def _execute(self, decision: Decision, measured: np.ndarray, gripper: float) -> None:
         self._commanded = decision.commanded
         self.command(decision.commanded.position, measured, gripper)
-        self._interrupt.wait(self._dt)
+        self.finish()
         self._require_free()
 
     def _require_connected(self) -> None:

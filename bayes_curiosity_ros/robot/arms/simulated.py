@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 import numpy as np
 
 from bayes_curiosity_ros.errors import InputError
@@ -11,6 +9,7 @@ from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedErr
 from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.decisions import Change, Commanded
+from bayes_curiosity_ros.robot.device import Device
 from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
@@ -18,7 +17,7 @@ from bayes_curiosity_ros.robot.world import build_world
 HOMED_RAD = 0.01
 
 
-class SimulatedArm:
+class SimulatedArm(Device):
     """One row of a stepper, moved step by step.
 
     With `robot.safety.collisions` every command passes the safety filter, as on a real arm.
@@ -112,18 +111,6 @@ class SimulatedArm:
 
     def release(self) -> None:
         self._stopped = ""
-
-    def __enter__(self) -> SimulatedArm:
-        self.connect(timeout_s=0.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()
 
     def _permit(self, deltas: np.ndarray, gripper: float) -> tuple[np.ndarray, float, Change, str]:
         joints = len(self.joint_names)

@@ -41,6 +41,8 @@ class TrajectoryConfig:
         gripper_topic: of std_msgs/Float64, 0 open … 1 closed; empty for none.
         driver_joints: the driver's names of the joints, from base to hand; empty where they
             are those of the robot file.
+        driver_fingers: the driver's names of the finger joints, where its joint states have them.
+            Without, the safety filter reckons with every angle that the fingers may have.
         state_timeout_s: joint states older than this stop the arm.
     """
 
@@ -48,6 +50,7 @@ class TrajectoryConfig:
     state_topic: str = "driver/joint_states"
     gripper_topic: str = ""
     driver_joints: tuple[str, ...] = ()
+    driver_fingers: tuple[str, ...] = ()
     state_timeout_s: float = 0.3
 
     def __post_init__(self) -> None:
@@ -74,7 +77,8 @@ class TrajectoryArm(RealArm):
         self._newest: tuple[float, np.ndarray, np.ndarray] | None = None
         self._raw = np.zeros(len(self._names))
         self._commands = node.create_publisher(JointTrajectory, config.command_topic, 10)
-        self._gripper = 0.0
+        self._asked = 0.0
+        self._measured_gripper: float | None = None
         self._grippers = (
             node.create_publisher(Float64, config.gripper_topic, 10)
             if config.gripper_topic
@@ -112,7 +116,7 @@ class TrajectoryArm(RealArm):
             joints=positions,
             velocities=velocities,
             fingers=np.zeros(0),
-            gripper=self._gripper,
+            gripper=self._asked if self._measured_gripper is None else self._measured_gripper,
             contacts=frozenset(),
         )
 
@@ -121,7 +125,14 @@ class TrajectoryArm(RealArm):
         self._send(self._raw + (target - measured), self._dt)
         if self._grippers is not None:
             self._grippers.publish(Float64(data=gripper))
-            self._gripper = gripper
+            self._asked = gripper
+
+    def gripper_way(self, reported: float, asked: float) -> tuple[float, float]:
+        """Unless they are measured: an object may hold fingers open that were told to close,
+        and fingers that nobody commands may be anywhere."""
+        if self._measured_gripper is not None:
+            return reported, asked
+        return 0.0, 1.0 if self._grippers is None else max(reported, asked)
 
     def halt(self) -> None:
         newest = self._newest
@@ -151,6 +162,7 @@ class TrajectoryArm(RealArm):
 
     def _take(self, message: JointState) -> None:
         """Other joints in the message are none of ours; a broken one is as good as none."""
+        self._take_fingers(message)
         try:
             where = [message.name.index(name) for name in self._names]
             positions = np.array([message.position[index] for index in where])
@@ -164,3 +176,14 @@ class TrajectoryArm(RealArm):
         with self._news:
             self._newest = (time.monotonic(), positions, velocities)
             self._news.notify_all()
+
+    def _take_fingers(self, message: JointState) -> None:
+        """They may come in messages of their own."""
+        gripper, names = self.robot.arm.gripper, self.config.driver_fingers
+        angles = dict(zip(message.name, message.position, strict=False))
+        if gripper is None or not names or not all(name in angles for name in names):
+            return
+        angle = float(np.mean([angles[name] for name in names]))
+        if np.isfinite(angle):
+            share = (angle - gripper.open_rad) / gripper.travel_rad
+            self._measured_gripper = float(np.clip(share, 0.0, 1.0))

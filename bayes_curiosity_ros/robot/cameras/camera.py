@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -75,7 +75,7 @@ class Extrinsics:
 
 
 @runtime_checkable
-class Camera(Protocol):
+class Camera(AbstractContextManager, Protocol):
     """An RGBD camera; usable as a context manager."""
 
     @property
@@ -103,12 +103,3 @@ class Camera(Protocol):
             CameraError: not connected, or none came in time.
         """
         ...
-
-    def __enter__(self) -> Camera: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from bayes_curiosity_ros.robot.cameras.camera import (
 )
 from bayes_curiosity_ros.robot.cameras.images import Resizer
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.device import Device
 
 INSTALL = "pyrealsense2 is not installed: `pip install pyrealsense2`"
 
@@ -43,7 +43,7 @@ class RealsenseConfig:
                 raise ConfigError(f"realsense.{name} = {getattr(self, name)}; must be ≥ 1")
 
 
-class RealsenseCamera:
+class RealsenseCamera(Device):
     """Frames of a RealSense in the size that learning uses."""
 
     def __init__(self, robot: RobotConfig, config: RealsenseConfig) -> None:
@@ -114,15 +114,3 @@ class RealsenseCamera:
             np.asanyarray(depth.get_data()).astype(np.float32) * self._metres_per_unit,
             frames.get_timestamp() / 1000.0,
         )
-
-    def __enter__(self) -> RealsenseCamera:
-        self.connect(timeout_s=10.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-
 import mujoco
 
 from bayes_curiosity_ros.errors import InputError
@@ -11,10 +9,11 @@ from bayes_curiosity_ros.robot.arms.arm import ArmState
 from bayes_curiosity_ros.robot.cameras.camera import CameraError, Extrinsics, Frame, Intrinsics
 from bayes_curiosity_ros.robot.cameras.raycast import RaycastScene
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.device import Device
 from bayes_curiosity_ros.robot.world import build_world
 
 
-class SimulatedCamera:
+class SimulatedCamera(Device):
     """Casts rays into its own copy of the cell, posed from an arm's state."""
 
     def __init__(self, robot: RobotConfig) -> None:
@@ -63,18 +62,6 @@ class SimulatedCamera:
         if self._stamp_s is None:
             raise CameraError("the simulated camera has no pose yet; call pose(state) first")
         return Frame(*self._scene.frame(data), self._stamp_s)
-
-    def __enter__(self) -> SimulatedCamera:
-        self.connect(timeout_s=0.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()
 
     def _connected(self) -> mujoco.MjData:
         if self._data is None:

@@ -6,30 +6,35 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import qos_profile_sensor_data
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
-from bayes_curiosity_ros.errors import ConfigError, ImageError
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.cameras.camera import (
     CameraError,
     Extrinsics,
     Frame,
     Intrinsics,
 )
+from bayes_curiosity_ros.robot.cameras.encodings import (
+    metres_of,
+    metres_of_compressed,
+    rgb_of,
+    rgb_of_compressed,
+)
 from bayes_curiosity_ros.robot.cameras.images import Resizer
-from bayes_curiosity_ros.robot.cameras.pixels import pixel_rows
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.device import Device
 
 if TYPE_CHECKING:
     from rclpy.node import Node
 
 KEPT = 10
-MILLIMETRES = 1e-3
+Picture: TypeAlias = Image | CompressedImage
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,9 @@ class TopicsConfig:
     """Names of a driver's topics.
 
     Attributes:
-        color_topic: rgb8 or bgr8.
-        depth_topic: 16UC1 in millimetres or 32FC1 in metres, registered to the colour image.
+        color_topic: any encoding of `encodings.rgb_of`; CompressedImage if it ends in /compressed.
+        depth_topic: 16UC1 in millimetres or 32FC1 in metres, registered to the colour image;
+            CompressedImage if it ends in /compressedDepth.
         info_topic: CameraInfo of the colour image.
         slop_s: colour and depth whose stamps differ by more do not belong together.
     """
@@ -53,7 +59,7 @@ class TopicsConfig:
             raise ConfigError(f"topics.slop_s = {self.slop_s}; must be between 0 and 1")
 
 
-class TopicsCamera:
+class TopicsCamera(Device):
     """Pairs what a driver publishes; `node`'s callbacks are served by another thread."""
 
     def __init__(self, robot: RobotConfig, config: TopicsConfig, node: Node) -> None:
@@ -61,7 +67,7 @@ class TopicsCamera:
         self._camera = robot.world.camera
         self._node = node
         self._news = threading.Condition()
-        self._images: dict[str, OrderedDict[float, Image]] = {
+        self._images: dict[str, OrderedDict[float, Picture]] = {
             "color": OrderedDict(),
             "depth": OrderedDict(),
         }
@@ -79,9 +85,10 @@ class TopicsCamera:
 
     def connect(self, timeout_s: float) -> None:
         group = ReentrantCallbackGroup()
+        color, depth = self.config.color_topic, self.config.depth_topic
         for kind, topic, callback in (
-            (Image, self.config.color_topic, lambda m: self._take("color", m)),
-            (Image, self.config.depth_topic, lambda m: self._take("depth", m)),
+            (_kind_of(color), color, lambda m: self._take("color", m)),
+            (_kind_of(depth), depth, lambda m: self._take("depth", m)),
             (CameraInfo, self.config.info_topic, self._take_info),
         ):
             self._subscriptions.append(
@@ -111,21 +118,9 @@ class TopicsCamera:
             assert self._info is not None
             self._resizer = Resizer(intrinsics_of(self._info), self._camera)
         stamp = color.header.stamp
-        return self._resizer(rgb_of(color), metres_of(depth), stamp.sec + stamp.nanosec * 1e-9)
+        return self._resizer(_rgb(color), _metres(depth), stamp.sec + stamp.nanosec * 1e-9)
 
-    def __enter__(self) -> TopicsCamera:
-        self.connect(timeout_s=10.0)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.disconnect()
-
-    def _pair(self) -> tuple[Image, Image] | None:
+    def _pair(self) -> tuple[Picture, Picture] | None:
         """The newest colour image and the depth image closest to it in time."""
         if self._info is None:
             return None
@@ -145,7 +140,7 @@ class TopicsCamera:
                 return f"nothing on {topic}"
         return f"colour and depth are never within {config.slop_s} s (topics.slop_s)"
 
-    def _take(self, kind: str, message: Image) -> None:
+    def _take(self, kind: str, message: Picture) -> None:
         stamp = message.header.stamp
         with self._news:
             images = self._images[kind]
@@ -167,19 +162,14 @@ def intrinsics_of(info: CameraInfo) -> Intrinsics:
     )
 
 
-def rgb_of(image: Image) -> np.ndarray:
-    """(H, W, 3) uint8 RGB."""
-    if image.encoding not in ("rgb8", "bgr8"):
-        raise ImageError(f"colour has encoding {image.encoding!r}; expected rgb8 or bgr8")
-    pixels = pixel_rows(image, np.dtype(np.uint8), 3).reshape(image.height, image.width, 3)
-    return pixels if image.encoding == "rgb8" else np.ascontiguousarray(pixels[..., ::-1])
+def _kind_of(topic: str) -> type:
+    """image_transport's way to name compressed topics."""
+    return CompressedImage if topic.rpartition("/")[2].startswith("compressed") else Image
 
 
-def metres_of(image: Image) -> np.ndarray:
-    """(H, W) float32 in [m]; cv_bridge's pure-Python build cannot do 16UC1, so we do."""
-    order = ">" if image.is_bigendian else "<"
-    if image.encoding in ("16UC1", "mono16"):
-        return pixel_rows(image, np.dtype(f"{order}u2"), 1).astype(np.float32) * MILLIMETRES
-    if image.encoding == "32FC1":
-        return pixel_rows(image, np.dtype(f"{order}f4"), 1)
-    raise ImageError(f"depth has encoding {image.encoding!r}; expected 16UC1 or 32FC1")
+def _rgb(message: Picture) -> np.ndarray:
+    return rgb_of(message) if isinstance(message, Image) else rgb_of_compressed(message)
+
+
+def _metres(message: Picture) -> np.ndarray:
+    return metres_of(message) if isinstance(message, Image) else metres_of_compressed(message)

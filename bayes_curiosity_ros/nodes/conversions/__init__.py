@@ -1,0 +1,1 @@
+"""Between messages and arrays; the only place that does it. One module per kind of message."""

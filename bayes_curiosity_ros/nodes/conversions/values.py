@@ -1,0 +1,28 @@
+"""Numbers and times of message fields."""
+
+from __future__ import annotations
+
+import array
+import math
+
+import numpy as np
+from builtin_interfaces.msg import Time
+
+
+def doubles(values: np.ndarray) -> array.array:
+    """A float64[] field's value; a list would cost a check per number."""
+    return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+def stamp_of(seconds: float) -> Time:
+    """A time of day or of simulation, rounded to nanoseconds."""
+    whole = math.floor(seconds)
+    nanoseconds = round((seconds - whole) * 1e9)
+    if nanoseconds == 1_000_000_000:
+        whole, nanoseconds = whole + 1, 0
+    return Time(sec=whole, nanosec=nanoseconds)
+
+
+def seconds_of(stamp: Time) -> float:
+    """The reverse of `stamp_of`."""
+    return stamp.sec + stamp.nanosec * 1e-9

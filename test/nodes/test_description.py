@@ -1,0 +1,173 @@
+"""TF for real: published, recorded, and published again by a replay."""
+
+import array
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from rclpy.serialization import deserialize_message
+from rosbags.typesys import Stores, get_typestore
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import Marker
+
+from bayes_curiosity_interfaces.msg import ArmState
+from bayes_curiosity_ros.cli import main
+from bayes_curiosity_ros.episodes.definitions import find_definition
+from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.kinematics import Kinematics
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "robot")]
+from graph import Graph, until, wait_until_recorded  # noqa: E402
+
+DESCRIPTION = "bayes_curiosity_ros.nodes.description_node"
+RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
+REPLAY = "bayes_curiosity_ros.nodes.replay_node"
+OBJECT = (0.4, -0.1, 0.06)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotConfig.load("jaco.yaml")
+
+
+class Listener:
+    """What a listener of TF knows: the newest transform of every child."""
+
+    def __init__(self, background):
+        node = background.node
+        self.transforms, self.markers, self.urdf = {}, [], []
+        node.create_subscription(TFMessage, "/tf", self.take, EPISODE_QOS)
+        node.create_subscription(TFMessage, "/tf_static", self.take, LATCHED_QOS)
+        node.create_subscription(Marker, "object_marker", self.markers.append, EPISODE_QOS)
+        node.create_subscription(
+            String, "robot_description", lambda m: self.urdf.append(m.data), LATCHED_QOS
+        )
+
+    def take(self, message):
+        for transform in message.transforms:
+            self.transforms[transform.child_frame_id] = transform
+
+    def pose(self, frame):
+        """Position and rotation in the world, along the chain of parents."""
+        position, rotation = np.zeros(3), np.eye(3)
+        while frame != "world":
+            step = self.transforms[frame]
+            shift, turn = step.transform.translation, rotation_of(step.transform.rotation)
+            position = np.array([shift.x, shift.y, shift.z]) + turn @ position
+            rotation, frame = turn @ rotation, step.header.frame_id
+        return position, rotation
+
+
+def rotation_of(q):
+    """Hamilton's formula, not the code under test."""
+    w, x, y, z = q.w, q.x, q.y, q.z
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def publish(graph, robot, joints):
+    graph.publish("joint_states", JointState(name=robot.arm.joints, position=joints.tolist()))
+    state = ArmState(positions=array.array("d", joints), object_known=True)
+    spot = state.object_pose.position
+    spot.x, spot.y, spot.z = OBJECT
+    state.object_pose.orientation.w = 1.0
+    graph.publish("arm/state", state)
+
+
+def shows(listener, robot, joints):
+    """Whether hand, camera and object are where they should be."""
+    if not {robot.arm.end_effector, "camera_optical_frame", "object"} <= set(listener.transforms):
+        return False
+    hand, camera = Kinematics(robot).forward(joints), Extrinsics.of(robot.world.camera)
+    expected = {
+        robot.arm.end_effector: (hand.position, hand.rotation),
+        "camera_optical_frame": (camera.position, camera.rotation),
+        "object": (OBJECT, np.eye(3)),
+    }
+    return all(
+        np.allclose(found, wanted, atol=1e-9)
+        for frame, pose in expected.items()
+        for found, wanted in zip(listener.pose(frame), pose, strict=True)
+    )
+
+
+def rviz_frames():
+    """Frames that the RViz configuration names."""
+    manager = yaml.safe_load(find("rviz", "cell.rviz").read_text())["Visualization Manager"]
+    named = {display.get("Reference Frame", "world") for display in manager["Displays"]}
+    return named | {manager["Global Options"]["Fixed Frame"]}
+
+
+def test_the_message_is_tf2s_own():
+    """Another reader's table of Jazzy's types knows its hash; other programs then accept it."""
+    ours = find_definition("tf2_msgs/msg/TFMessage")
+    assert ours.type_hash == get_typestore(Stores.ROS2_JAZZY).hash_rihs01(ours.type_name)
+
+
+def test_tf_is_published_recorded_and_replayed(start, background, robot, tmp_path, capsys):
+    rng, listener = np.random.default_rng(0), Listener(background)
+    description = start(DESCRIPTION)
+    bag = tmp_path / "run"
+    recorder = start(RECORDER, "--ros-args", "-p", f"folder:={tmp_path}", "-p", "name:=run")
+    graph = Graph(background, {"joint_states": 2, "arm/state": 2})
+    wait_until_recorded(background, 2)  # robot_description and /tf_static
+    for _ in range(3):
+        joints = np.array(robot.arm.ready_rad) + rng.uniform(-0.5, 0.5, 6)
+
+        def shown(joints=joints):
+            publish(graph, robot, joints)
+            return shows(listener, robot, joints)
+
+        assert until(shown), listener.transforms
+    assert rviz_frames() <= {"world", *listener.transforms}
+    assert "<robot" in listener.urdf[0]
+    assert listener.markers[-1].scale.z == robot.world.object.height_m
+    for process in (recorder, description):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+    reader = BagReader(bag)
+    again = Listener(background)
+    again.transforms.clear()
+    for record in reader.records():
+        if record.topic in ("/tf", "/tf_static"):
+            again.take(deserialize_message(record.data, TFMessage))
+    assert shows(again, robot, joints)
+    fixed = reader.metadata.topics["/tf_static"][0]
+    assert fixed.qos[0].durability == "transient_local"
+    main(["bag", "info", str(bag)])
+    told = capsys.readouterr().out
+    assert all(f"/{name} " in told for name in ("tf", "tf_static", "robot_description"))
+
+    heard = Listener(background)
+    replay = start(REPLAY, "--ros-args", "-p", f"bag:={bag}", "-p", "rate:=0.0")
+    assert replay.wait(60) == 0, replay.communicate()[0]
+    assert until(lambda: shows(heard, robot, joints)), heard.transforms
+
+
+def test_beside_robot_state_publisher_only_the_world_is_ours(start, background, robot):
+    listener = Listener(background)
+    start(DESCRIPTION, "--ros-args", "-p", "links:=false")
+    graph = Graph(background, {"arm/state": 1})
+    joints = np.array(robot.arm.ready_rad)
+
+    def drawn():
+        publish(graph, robot, joints)
+        return "object" in listener.transforms and "camera_optical_frame" in listener.transforms
+
+    assert until(drawn)
+    assert set(listener.transforms) == {"object", "camera_optical_frame", "root"}

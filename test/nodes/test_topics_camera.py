@@ -1,0 +1,119 @@
+"""The camera node on top of a driver's topics; the driver is a real ROS node."""
+
+import array
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from bayes_curiosity_ros.nodes.background import BackgroundNode
+from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
+from bayes_curiosity_ros.nodes.conversions.values import stamp_of
+from bayes_curiosity_ros.robot.cameras.encodings import DEPTH_HEADER
+
+sys.path.insert(0, str(Path(__file__).parent))
+from graph import until
+
+cv2 = pytest.importorskip("cv2", reason="OpenCV is for real cameras only")
+NODE = "bayes_curiosity_ros.nodes.camera_node"
+WIDTH, HEIGHT = 640, 480
+RED_M, BLUE_M = 0.5, 1.5
+
+
+class Driver:
+    """An RGBD camera before a wall: the left half red and near, the right half blue and far."""
+
+    def __init__(self, background, compressed):
+        self.compressed, self.late_s, self.height = compressed, 0.0, HEIGHT
+        self.stamp_s = 100.0
+        self._node = background.node
+        kind, color, depth = Image, "", ""
+        if compressed:
+            kind, color, depth = CompressedImage, "/compressed", "/compressedDepth"
+        self.topics = {"color": f"driver/color{color}", "depth": f"driver/depth{depth}"}
+        self._color, self._depth = (
+            self._node.create_publisher(kind, topic, qos_profile_sensor_data)
+            for topic in self.topics.values()
+        )
+        self._info = self._node.create_publisher(
+            CameraInfo, "driver/info", qos_profile_sensor_data
+        )
+        self._node.create_timer(0.05, self._tick)
+
+    def _tick(self):
+        self.stamp_s += 0.05
+        info = CameraInfo(width=WIDTH, height=HEIGHT)
+        info.k = [600.0, 0.0, 319.5, 0.0, 600.0, 239.5, 0.0, 0.0, 1.0]
+        right = np.arange(WIDTH) >= WIDTH // 2
+        color = np.where(right[:, None], [255, 0, 0], [0, 0, 255]).astype(np.uint8)  # BGR
+        depth = (1000 * np.where(right, BLUE_M, RED_M)).astype(np.uint16)
+        self._publish(self._color, np.tile(color, (self.height, 1, 1)), "bgr8", 0.0)
+        self._publish(self._depth, np.tile(depth, (self.height, 1)), "16UC1", self.late_s)
+        self._info.publish(info)
+
+    def _publish(self, publisher, pixels, encoding, late_s):
+        if self.compressed:
+            head = DEPTH_HEADER.pack(0, 0.0, 0.0) if encoding == "16UC1" else b""
+            data = head + cv2.imencode(".png", pixels)[1].tobytes()
+            message = CompressedImage(format=f"{encoding}; png", data=array.array("B", data))
+        else:
+            message = Image(height=len(pixels), width=WIDTH, encoding=encoding)
+            message.step = pixels.nbytes // len(pixels)
+            message.data = array.array("B", pixels.tobytes())
+        message.header.stamp = stamp_of(self.stamp_s + late_s)
+        publisher.publish(message)
+
+
+class Seen:
+    """What the camera node makes of it."""
+
+    def __init__(self, background):
+        self.color, self.depth, self.problems = {}, {}, []
+        node = background.node
+        for kind, images in (("color", self.color), ("depth", self.depth)):
+            node.create_subscription(
+                Image,
+                f"camera/{kind}/image_raw",
+                lambda m, images=images: images.update(
+                    {(m.header.stamp.sec, m.header.stamp.nanosec): m}
+                ),
+                qos_profile_sensor_data,
+            )
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10)
+
+    def _take(self, message):
+        self.problems += [status.message for status in message.status]
+
+    def frame(self):
+        """One of which both images have come."""
+        for stamp in sorted(set(self.color) & set(self.depth)):
+            return frame_of_images(self.color[stamp], self.depth[stamp])
+        return None
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["raw", "compressed"])
+def test_a_drivers_images_become_frames_and_its_faults_are_said(start, background, compressed):
+    with BackgroundNode("driver") as other:
+        driver, seen = Driver(other, compressed), Seen(background)
+        words = ["backend:=topics", "read_timeout_s:=0.3", "topics.info_topic:=driver/info"]
+        words += [f"topics.{kind}_topic:={topic}" for kind, topic in driver.topics.items()]
+        start(NODE, "--ros-args", *(word for value in words for word in ("-p", value)))
+        assert until(seen.frame, 30.0), seen.problems
+        frame = seen.frame()
+        assert frame.color.shape == (64, 64, 3)
+        assert (frame.color[:, :30] == [255, 0, 0]).all()
+        assert (frame.color[:, 34:] == [0, 0, 255]).all()
+        np.testing.assert_allclose(frame.depth[:, :30], RED_M)
+        np.testing.assert_allclose(frame.depth[:, 34:], BLUE_M)
+
+        driver.late_s = 0.025  # never within topics.slop_s
+        assert until(lambda: "colour and depth are never within" in "".join(seen.problems))
+        driver.late_s, driver.height = 0.0, HEIGHT // 2
+        assert until(lambda: "camera_info says" in "".join(seen.problems))
+        driver.height = HEIGHT
+        seen.color.clear()
+        assert until(lambda: len(seen.color) > 2)  # and it goes on
