@@ -323,7 +323,7 @@ def test_the_same_images_give_the_same_episodes_with_and_without_ros(start, tmp_
     shape["encoder__image_trunk"] = "keypoints"
     start(CURIOSITY, *parameters(curiosity__weight=0.5, **shape))
     learner = start(LEARNER, *learner_options(tmp_path, task="visual_reach"))
-    output = learner.communicate(timeout=90)[0]
+    output = learner.communicate(timeout=180)[0]  # four processes start on a busy machine
     assert learner.returncode == 0, output
     expected, _ = in_process(60, 30, "visual_reach")
     rows = read_log(tmp_path / "episodes.csv")
