@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from typing import Any
 
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
 EXPERIMENTS: dict[str, tuple[str, str]] = {
@@ -30,9 +31,21 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {
 }
 
 
+class LateParser(argparse.ArgumentParser):
+    """Learns an experiment's options when it is chosen: Table I needs no MuJoCo."""
+
+    module = ""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        importlib.import_module(self.module).add_arguments(self)
+        return super().parse_known_args(args, namespace)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-subcommand per experiment."""
-    experiments = parser.add_subparsers(dest="experiment", required=True, metavar="EXPERIMENT")
+    experiments = parser.add_subparsers(
+        dest="experiment", required=True, metavar="EXPERIMENT", parser_class=LateParser
+    )
     for name, (module, summary) in EXPERIMENTS.items():
         experiment = experiments.add_parser(
             name,
@@ -40,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             description=summary,
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
-        importlib.import_module(module).add_arguments(experiment)
+        experiment.module = module
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,8 @@ import csv
 import dataclasses
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -219,6 +221,21 @@ def test_shipped_settings_are_whole():
 def test_commands_in_the_docs_are_understood(line):
     words = line.split()
     assert cli.build_parser(words[0]).parse_args(words).command == words[0]
+
+
+def test_an_unknown_option_is_not_understood(capsys):
+    with pytest.raises(SystemExit):
+        cli.build_parser("experiment").parse_args(["experiment", "curves", "--colour", "red"])
+    assert "--colour" in capsys.readouterr().err
+
+
+def test_table1_does_without_what_only_the_arm_needs():
+    code = (
+        "import sys; from bayes_curiosity_ros.cli import build_parser as b; "
+        "b('experiment').parse_args(['experiment', 'table1']); print('mujoco' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_columns_in_the_docs_are_the_rows():
