@@ -1,7 +1,7 @@
 """Our metadata through the eyes of rosbag2: what its decoder of Jazzy asks of every field.
 
-Neither rosbag2 nor rclcpp can be had as wheels. This follows yaml.hpp and qos.cpp of rosbag2_storage
-conversion by conversion; the names of policies are judged by the middleware's own library.
+Neither rosbag2 nor rclcpp can be had as wheels. This follows rosbag2_storage's yaml.hpp and
+qos.cpp, conversion by conversion; names of policies are judged by the middleware's own library.
 """
 
 import ctypes
