@@ -18,7 +18,7 @@ ARMS = ("sim", "kortex", "moveit", "trajectory")
 CAMERAS = ("sim", "realsense", "topics")
 TASKS = ("reach", "grasp", "visual_reach", "visual_grasp")
 BONUSES = ("curiosity", "rnd", "vime", "none")
-# Set by the launch file: `ros2 launch` that gets SIGTERM leaves its nodes behind, a moving arm too.
+# Set by the launch file: `ros2 launch` that gets SIGTERM leaves its nodes behind, the arm moving.
 DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
 
 

@@ -28,7 +28,7 @@ from bayes_curiosity_ros.robot.arms.arm import (
     ArmStoppedError,
     Executed,
 )
-from bayes_curiosity_ros.robot.decisions import REFUSALS, Change
+from bayes_curiosity_ros.robot.decisions import REFUSALS
 
 T = TypeVar("T")
 
@@ -206,7 +206,7 @@ class ArmSupervisor:
         self._require_active()
         self._episode, self._last_command_s = None, None
         self._unhalt()
-        state = self._guarded(lambda: self.arm.home(self.config.home_timeout_s))
+        state = self._guarded(self._home)
         self._become(State.READY, "")
         return state
 
@@ -283,15 +283,18 @@ class ArmSupervisor:
     def _place(self, seed: int) -> None:
         if self._begin is not None:
             self._begin(seed)
-        elif not self.config.dry_run:
-            self.arm.home(self.config.home_timeout_s)
+        else:
+            self._home()
 
     def _move(self, deltas: np.ndarray, gripper: float) -> Executed:
         timeout_s = self.config.move_timeout_s
+        execute = self.arm.rehearse if self.config.dry_run else self.arm.move
+        return execute(deltas, gripper, timeout_s)
+
+    def _home(self) -> ArmState:
         if self.config.dry_run:
-            state = self.arm.state(timeout_s)
-            return Executed(np.zeros_like(deltas), Change.NONE, "dry run", state)
-        return self.arm.move(deltas, gripper, timeout_s)
+            return self.arm.state(self.config.move_timeout_s)
+        return self.arm.home(self.config.home_timeout_s)
 
     def _guarded(self, motion: Callable[[], T]) -> T:
         """An arm that fails in mid-motion is stopped, and stays so."""

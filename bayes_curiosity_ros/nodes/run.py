@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -54,9 +55,6 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
         if executor is not None:
             executor.shutdown()  # while there is a context to let go of
         rclpy.try_shutdown()
-        # Python's last collections go through all of torch, five times the rest of the end; who
-        # waits for us, as `ros2 launch` does for five seconds, waits for nothing.
-        gc.freeze()
     return code
 
 
@@ -83,6 +81,9 @@ class Ending:
 
     def __init__(self) -> None:
         self.wanted = ""
+        # Python's last collections go through all of torch: five times the work of ending without
+        # them, and `ros2 launch` waits for five seconds only.
+        atexit.register(gc.freeze)
         if os.environ.get(DIE_WITH_PARENT):
             die_with_parent()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -44,6 +44,11 @@ class RecordingArm:
         self.calls.append("move")
         return Executed(deltas, Change.NONE, "", self.state(timeout_s))
 
+    def rehearse(self, deltas, gripper, timeout_s):
+        self.calls.append("rehearse")
+        words = "joint_2 within 0.015 m of the table"
+        return Executed(0.0 * deltas, Change.COLLISION, words, self.state(timeout_s))
+
     def home(self, timeout_s):
         self.calls.append("home")
         return self.state(timeout_s)
@@ -224,11 +229,15 @@ def test_a_reset_waits_for_the_operator(make, arm):
         supervisor.reset_episode(2, 0, False)
 
 
-def test_a_dry_run_moves_nothing(make, arm):
+def test_a_dry_run_checks_and_reports_and_moves_nothing(make, arm):
     supervisor = make(dry_run=True)
     supervisor.reset_episode(1, 0, False)
     executed = act(supervisor)
-    assert executed.explanation == "dry run"
+    assert not executed.deltas.any()
+    assert "of the table" in supervisor.reason
+    assert (supervisor.counters.accepted, supervisor.counters.limited) == (1, 1)
+    supervisor.home()
+    assert "rehearse" in arm.calls
     assert not {"move", "home"} & set(arm.calls)
 
 

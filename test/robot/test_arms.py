@@ -90,3 +90,13 @@ def test_the_gripper_closes(arm):
         executed = arm.move(np.zeros(6), 1.0, TIMEOUT_S)
     assert executed.state.gripper > 0.95
     assert len(executed.state.fingers) == 3
+
+
+def test_a_rehearsal_moves_nothing(arm):
+    before = arm.row
+    rehearsed = arm.rehearse(np.full(6, 1.0), 0.0, TIMEOUT_S)
+    assert rehearsed.changes & Change.VELOCITY
+    assert not rehearsed.deltas.any()
+    np.testing.assert_array_equal(arm.row, before)
+    executed = arm.move(np.full(6, 1.0), 0.0, TIMEOUT_S)
+    assert (executed.changes, executed.explanation) == (rehearsed.changes, rehearsed.explanation)

@@ -74,3 +74,14 @@ def test_fingers_close_where_there_is_room(robot):
     with Driver(robot, robot.arm.ready_rad, gripper=0.0) as arm:
         assert not arm.move(np.zeros(6), 1.0, TIMEOUT_S).changes
         assert arm.gripper == 1.0
+
+
+def test_a_rehearsal_decides_as_a_motion_does_and_moves_nothing(robot, only_open):
+    with Driver(robot, only_open, gripper=0.0) as arm:
+        asked = np.full(6, 10.0), 1.0
+        rehearsed = arm.rehearse(*asked, TIMEOUT_S)
+        np.testing.assert_array_equal(arm.joints, only_open)
+        assert arm.gripper == 0.0
+        moved = arm.move(*asked, TIMEOUT_S)
+        assert (rehearsed.changes, rehearsed.explanation) == (moved.changes, moved.explanation)
+        assert rehearsed.state.contacts == moved.state.contacts

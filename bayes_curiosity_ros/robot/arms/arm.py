@@ -97,6 +97,14 @@ class Arm(AbstractContextManager, Protocol):
         """
         ...
 
+    def rehearse(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
+        """What `move` would permit, without moving: no deltas, and what would be changed and why.
+
+        Raises:
+            ArmError: not connected, a fault, or no answer in time.
+        """
+        ...
+
     def home(self, timeout_s: float) -> ArmState:
         """Go to the ready pose, slowly.
 

@@ -83,11 +83,7 @@ class RealArm(Device):
         self._require_connected()
         self._require_free()
         before = self.state(timeout_s)
-        first, last = self.gripper_way(before.gripper, gripper)
-        base = self._start_from(before.joints, self._finger_rad(first))
-        asked = np.asarray(deltas, dtype=float)
-        wanted = base.position + asked if asked.shape == base.position.shape else asked
-        decision = self.filter.permit(base, wanted, self._finger_rad(last))
+        decision = self._decide(before, deltas, gripper)
         # Fingers that would touch something stay where they are, as the arm does.
         self._execute(decision, before.joints, before.gripper if decision.refused else gripper)
         after = self.state(timeout_s)
@@ -96,6 +92,16 @@ class RealArm(Device):
             decision.changes,
             decision.explanation,
             replace(after, contacts=after.contacts | _averted(decision.changes)),
+        )
+
+    def rehearse(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
+        state = self.state(timeout_s)
+        decision = self._decide(state, deltas, gripper)
+        return Executed(
+            np.zeros(len(self.joint_names)),
+            decision.changes,
+            decision.explanation,
+            replace(state, contacts=state.contacts | _averted(decision.changes)),
         )
 
     def home(self, timeout_s: float) -> ArmState:
@@ -170,6 +176,13 @@ class RealArm(Device):
         leash = self._max_delta / 2
         position = np.clip(self._commanded.position, measured - leash, measured + leash)
         return Commanded(position, self._commanded.velocity, finger_rad)
+
+    def _decide(self, state: ArmState, deltas: np.ndarray, gripper: float) -> Decision:
+        first, last = self.gripper_way(state.gripper, gripper)
+        base = self._start_from(state.joints, self._finger_rad(first))
+        asked = np.asarray(deltas, dtype=float)
+        wanted = base.position + asked if asked.shape == base.position.shape else asked
+        return self.filter.permit(base, wanted, self._finger_rad(last))
 
     def _execute(self, decision: Decision, measured: np.ndarray, gripper: float) -> None:
         self._commanded = decision.commanded

@@ -92,6 +92,13 @@ class SimulatedArm(Device):
         state = self.state(timeout_s)
         return Executed(state.joints - before, changes, explanation, state)
 
+    def rehearse(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
+        velocity = self._velocity
+        _, _, changes, explanation = self._permit(np.asarray(deltas, dtype=float), gripper)
+        self._velocity = velocity
+        nothing = np.zeros(len(self.joint_names))
+        return Executed(nothing, changes, explanation, self.state(timeout_s))
+
     def home(self, timeout_s: float) -> ArmState:
         ready = np.array(self.robot.arm.ready_rad)
         for _ in range(int(timeout_s / self.robot.world.control_step_s)):
