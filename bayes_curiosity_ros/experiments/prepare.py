@@ -83,9 +83,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", choices=sorted(ARM_TASKS), help="what the arm does")
     parser.add_argument("--robot", default=default.robot, help="file in config/, or a path")
     parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
-    parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
     parser.add_argument(
-        "--imitation-epochs", type=int, default=default.imitation_epochs, help="few: more to learn"
+        "--demonstrations",
+        type=int,
+        default=default.demonstrations,
+        help="pairs of observation and action",
+    )
+    parser.add_argument(
+        "--imitation-epochs",
+        type=int,
+        default=default.imitation_epochs,
+        help="of the policy's pre-training; few leave it something to learn",
     )
     parser.add_argument("--seed", type=int, default=default.seed, help="of all of it")
 

@@ -44,9 +44,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seeds_argument(parser, "0-9")
     parser.add_argument("--steps", type=int, metavar="N", help="replaces every cell's budget")
     parser.add_argument(
-        "--config", type=Path, default=find("config", "table1.yaml"), metavar="FILE"
+        "--config",
+        type=Path,
+        default=find("config", "table1.yaml"),
+        metavar="FILE",
+        help="all settings",
     )
-    parser.add_argument("--output", type=Path, default=Path("output/table1"), metavar="FOLDER")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("output/table1"),
+        metavar="FOLDER",
+        help="of all results",
+    )
     add_place_arguments(parser)
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
 
