@@ -47,8 +47,9 @@ ARGUMENTS = (
              "every reset asks the operator, and the learner answers; not where people are",
              ("true", "false")),
     Argument("model", "", "curiosity model to start from, whose encoder also sees for a visual "
-             "task; if empty, a random frozen encoder"),
-    Argument("policy", "", "policy pre-trained by imitation; if empty, a random one"),
+             "task; if empty, a random frozen encoder (`bayes-curiosity up` trains one)"),
+    Argument("policy", "", "policy pre-trained by imitation; if empty, a random one "
+             "(`bayes-curiosity up` trains one)"),
     Argument("output", "output/run", "folder for checkpoint and episode log"),
     Argument("seed", "0", "of everything random"),
     Argument("timesteps", "30000", "control steps after which training ends"),

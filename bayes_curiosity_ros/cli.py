@@ -23,18 +23,26 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "experiment": (
         "bayes_curiosity_ros.experiments.command",
-        "the paper's experiments: table1, curves, arm, ablations",
+        "the paper's experiments: table1, curves, arm, ablations; and tune",
     ),
     "demos": ("bayes_curiosity_ros.tasks.arm.demos", "demonstrations of the arm's expert"),
     "replay": (
         "bayes_curiosity_ros.nodes.replay_command",
         "recorded episodes on the graph again, compared, or re-driven in simulation",
     ),
-    "bag": ("bayes_curiosity_ros.episodes.command", "what is in a bag; export it"),
+    "bag": ("bayes_curiosity_ros.episodes.command", "what is in a bag; export or repair it"),
     "embed": ("bayes_curiosity_ros.episodes.embed", "Algorithm 1 from recorded demonstrations"),
     "score": ("bayes_curiosity_ros.episodes.score", "curiosity of every recorded observation"),
     "view": ("bayes_curiosity_ros.tasks.arm.view", "watch the simulated arm, or film it"),
 }
+
+
+class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows a default where there is something to show."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        empty = action.default is None or action.default is False or action.default in ("", [])
+        return action.help if empty else super()._get_help_string(action)
 
 
 def build_parser(chosen: str | None) -> argparse.ArgumentParser:
@@ -49,7 +57,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
             name,
             help=summary,
             description=summary,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+            formatter_class=HelpFormatter,
         )
         if name == chosen:
             importlib.import_module(module).add_arguments(sub)

@@ -59,8 +59,14 @@ def add_bringup_arguments(parser: argparse.ArgumentParser, left_out: Collection[
                 name,
                 default=argument.default,
                 choices=argument.choices or None,
+                metavar=_named(argument.choices),
                 help=argument.description,
             )
+
+
+def _named(choices: Collection[str]) -> str | None:
+    """Without the empty one, which nobody types."""
+    return "{" + ",".join(choice for choice in choices if choice) + "}" if choices else None
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -43,6 +43,12 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+@pytest.fixture(scope="session")
+def ends_with_us():
+    """For processes that other helpers start: what to call in each before it runs."""
+    return die_with_parent
+
+
 @pytest.fixture
 def start():
     """A function that starts a node's module and returns its process; all end with the test."""

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("repair", "a whole bag of what a broken one still has", repair),
     ):
         sub = questions.add_parser(
-            name, help=summary, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+            name, help=summary, description=summary, formatter_class=parser.formatter_class
         )
         sub.add_argument("bag", help="a bag's folder, or one of its files")
         sub.set_defaults(answer=answer)
@@ -37,8 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             sub.add_argument("--namespace", default="", help="of the recorded graph")
             sub.add_argument("--episodes", default="", help="such as 3 or 3,5-8; all if absent")
         if name == "export":
-            sub.add_argument("--format", choices=FORMATS, default="npz")
-            sub.add_argument("--output", type=Path, default=Path("output/episodes"))
+            sub.add_argument("--format", choices=FORMATS, default="npz", help="of the files")
+            sub.add_argument(
+                "--output",
+                type=Path,
+                default=Path("output/episodes"),
+                help="folder of NPZ files or of the LeRobot dataset, or name of the one Parquet file",
+            )
             sub.add_argument(
                 "--fps", type=int, default=0, help="of a LeRobot dataset; 0: by the stamps"
             )

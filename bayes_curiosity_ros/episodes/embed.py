@@ -27,10 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     defaults = EmbeddingConfig()
     parser.add_argument("--bag", required=True, nargs="+", help="bags of the same task")
-    parser.add_argument("--output", type=Path, default=Path("output/embedding.safetensors"))
+    parser.add_argument(
+        "--output", type=Path, default=Path("output/embedding.safetensors"), help="model file"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of weights, split and minibatches")
-    parser.add_argument("--max-epochs", type=int, default=defaults.max_epochs)
-    parser.add_argument("--latent-size", type=int, default=EncoderConfig(1).latent_size)
+    parser.add_argument(
+        "--max-epochs", type=int, default=defaults.max_epochs, help="it stops when converged"
+    )
+    parser.add_argument(
+        "--latent-size", type=int, default=EncoderConfig(1).latent_size, help="features learnt"
+    )
     parser.add_argument("--namespace", default="", help="of the recorded graph")
     parser.add_argument("--successes-only", action="store_true", help="leave other episodes out")
 

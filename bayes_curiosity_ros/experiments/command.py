@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             name,
             help=summary,
             description=summary,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+            formatter_class=parser.formatter_class,
         )
         experiment.module = module
 

@@ -90,9 +90,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", choices=sorted(ARM_TASKS), help="what the arm does")
     parser.add_argument("--robot", default=default.robot, help="file in config/, or a path")
     parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
-    parser.add_argument("--demonstrations", type=int, default=default.demonstrations, help="pairs")
     parser.add_argument(
-        "--embedding-epochs", type=int, default=default.embedding_epochs, help="at most"
+        "--demonstrations",
+        type=int,
+        default=default.demonstrations,
+        help="pairs of observation and action",
+    )
+    parser.add_argument(
+        "--embedding-epochs",
+        type=int,
+        default=default.embedding_epochs,
+        help="of Algorithm 1, at most",
     )
     parser.add_argument(
         "--image-trunk",
@@ -101,7 +109,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what looks at a visual task's images",
     )
     parser.add_argument(
-        "--imitation-epochs", type=int, default=default.imitation_epochs, help="few: more to learn"
+        "--imitation-epochs",
+        type=int,
+        default=default.imitation_epochs,
+        help="of the policy's pre-training; few leave it something to learn",
     )
     parser.add_argument("--seed", type=int, default=default.seed, help="of all of it")
 

@@ -43,8 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
     add_seeds_argument(parser, "0-9")
     parser.add_argument("--steps", type=int, metavar="N", help="replaces every cell's budget")
-    parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE")
-    parser.add_argument("--output", type=Path, default=Path("output/table1"), metavar="FOLDER")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=default_config(),
+        metavar="FILE",
+        help="all settings",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("output/table1"),
+        metavar="FOLDER",
+        help="of all results",
+    )
     add_place_arguments(parser)
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
 

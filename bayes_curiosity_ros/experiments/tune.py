@@ -104,9 +104,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table, trials = find("config", "table1.yaml"), find("config", "table1_tuning.yaml")
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     add_seeds_argument(parser, "100-103")
-    parser.add_argument("--config", type=Path, default=table, metavar="FILE")
+    parser.add_argument("--config", type=Path, default=table, metavar="FILE", help="the table's")
     parser.add_argument("--tuning", type=Path, default=trials, metavar="FILE", help="what to try")
-    parser.add_argument("--output", type=Path, default=Path("output/tuning"), metavar="FOLDER")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("output/tuning"),
+        metavar="FOLDER",
+        help="of all results",
+    )
     add_place_arguments(parser)
 
 

@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bag", help="a bag's folder, or one of its files")
     parser.add_argument("--episodes", default="", help="such as 3 or 3,5-8; all if absent")
     parser.add_argument(
-        "--rate", type=float, default=defaults.rate, help="1 as recorded, 0 at full speed"
+        "--rate", type=float, default=defaults.rate, help="2 is twice as fast, 0 full speed"
     )
     parser.add_argument("--exclude", nargs="*", default=[], metavar="TOPIC", help="leave out")
-    parser.add_argument("--paused", action="store_true", help="wait for replay/resume or /step")
+    parser.add_argument("--paused", action="store_true", help="wait for replay/resume or step")
     parser.add_argument("--no-clock", action="store_true", help="do not publish /clock")
     parser.add_argument(
         "--check",

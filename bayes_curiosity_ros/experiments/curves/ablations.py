@@ -21,9 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--variant", nargs="+", metavar="NAME", help="only these variants")
     parser.add_argument(
-        "--config", type=Path, default=find("config", "ablations.yaml"), metavar="FILE"
+        "--config",
+        type=Path,
+        default=find("config", "ablations.yaml"),
+        metavar="FILE",
+        help="all settings",
     )
-    parser.add_argument("--output", type=Path, default=Path("output/ablations"), metavar="FOLDER")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("output/ablations"),
+        metavar="FOLDER",
+        help="of all results",
+    )
     add_shared_arguments(parser)
 
 

@@ -43,9 +43,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
     parser.add_argument(
-        "--config", type=Path, default=find("config", "curves.yaml"), metavar="FILE"
+        "--config",
+        type=Path,
+        default=find("config", "curves.yaml"),
+        metavar="FILE",
+        help="all settings",
     )
-    parser.add_argument("--output", type=Path, default=Path("output/curves"), metavar="FOLDER")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("output/curves"),
+        metavar="FOLDER",
+        help="of all results",
+    )
     parser.add_argument("--no-videos", action="store_true", help="leave out the films")
     add_shared_arguments(parser)
 

@@ -19,13 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     defaults = DemonstrationConfig()
     add_task_arguments(parser)
-    parser.add_argument("--count", type=int, default=defaults.count, help="pairs")
+    parser.add_argument("--count", type=int, default=defaults.count, help="pairs to write")
     parser.add_argument(
-        "--noise", type=float, default=defaults.noise_std, help="std of actions in [-1, 1]"
+        "--noise",
+        type=float,
+        default=defaults.noise_std,
+        help="standard deviation, of actions in [-1, 1]",
     )
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="placements and noise")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="of placements, noise")
     parser.add_argument(
-        "--output", type=Path, default=None, help="output/demos/<task>.npz if absent"
+        "--output", type=Path, default=None, help="file; output/demos/TASK.npz if absent"
     )
     parser.add_argument(
         "--check",

@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy", choices=("expert", "random"), default="expert", help="who moves the arm"
     )
     parser.add_argument(
-        "--output", type=Path, default=None, help="film (.gif, .mp4) or last picture (.png)"
+        "--output",
+        type=Path,
+        default=None,
+        help="film (.gif, .mp4) or last picture (.png); if absent, a window where there is a "
+        "screen, else output/TASK.gif",
     )
     parser.add_argument("--width", type=int, default=640, help="of the film, in pixels")
     parser.add_argument("--height", type=int, default=480, help="of the film, in pixels")

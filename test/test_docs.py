@@ -1,0 +1,134 @@
+"""What README and docs/ tell people to type, typed; what they quote, looked up."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from bayes_curiosity_ros import cli
+
+sys.path.insert(0, str(Path(__file__).parent / "docs"))
+from pages import PAGES, ROOT, commands_of, passages
+from shell import Shell
+from ways import BAG, WAYS, bag_of, run
+
+PASSAGES = {passage.where: passage for page in PAGES for passage in passages(page)}
+SHOWN = [where for where, passage in PASSAGES.items() if passage.commands]
+EXAMPLES = [where for where, passage in PASSAGES.items() if passage.code]
+COMMANDS = [command for where in SHOWN for command in PASSAGES[where].commands]
+NODES = ROOT / "bayes_curiosity_ros/nodes"
+# Whose names of topics and services are in a second file.
+CLIENTS = {"learner": ("arm_client", "curiosity_client"), "curiosity": ("curiosity_keeper",)}
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory, ends_with_us):
+    shell = Shell(tmp_path_factory.mktemp("clone"), ends_with_us)
+    yield shell
+    shell.close()
+
+
+@pytest.mark.parametrize("where", SHOWN)
+def test_commands_run(shell, where):
+    try:
+        for command in PASSAGES[where].commands:
+            run(shell, command)
+    finally:
+        shell.end_passage()
+
+
+@pytest.mark.parametrize("where", EXAMPLES)
+def test_examples_run(shell, where, capsys):
+    code = PASSAGES[where].code
+    if file := re.match(r"# (\w+\.py)\n", code):
+        assert f"python {file[1]}" in COMMANDS  # which runs it
+        return
+    if re.search(BAG, code):
+        code = re.sub(BAG, str(bag_of(shell)), code)
+    with chdir(shell.folder):
+        exec(code, {"__name__": "__main__"})
+    if "curiosity.observe" in code:
+        before, after = (float(line) for line in capsys.readouterr().out.split())
+        assert after < before / 2
+
+
+def test_what_the_table_does_not_know_is_not_left_out(shell):
+    with pytest.raises(AssertionError, match="no entry"):
+        run(shell, "bayes-curiosity dance")
+
+
+def test_the_table_has_no_entry_too_many():
+    first = {
+        next(pattern for pattern in WAYS if re.fullmatch(pattern, command)) for command in COMMANDS
+    }
+    assert first == set(WAYS)
+
+
+def test_comments_prompts_and_broken_lines():
+    body = "# first\n$ make run   # a comment\nros2 launch a \\\n    b:=#c\n\npip x && pip y\n"
+    assert commands_of(body) == ("make run", "ros2 launch a b:=#c", "pip x", "pip y")
+
+
+def texts(*paths: Path) -> list[str]:
+    """Every text in these files, with … where a value is put in."""
+    found = []
+    for path in paths:
+        for part in ast.walk(ast.parse(path.read_text())):
+            if isinstance(part, ast.JoinedStr):
+                values = [getattr(value, "value", None) for value in part.values]
+                found.append("".join(v if isinstance(v, str) else "…" for v in values))
+            elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+                found.append(re.sub(r"\{\w+\}", "…", part.value))
+    return found
+
+
+def edges() -> list[tuple[str, str, str]]:
+    """Of the diagram: from, name of a topic or service, to."""
+    diagram = (ROOT / "docs/architecture.md").read_text().split("```mermaid")[1].split("```")[0]
+    arrows = re.findall(r"(\w+) -- \"(.+?)(?: \(.*\))?\" --> (\w+)", diagram)
+    return [(a, name, b) for a, names, b in arrows for name in names.split(", ")]
+
+
+@pytest.mark.parametrize(("sender", "name", "receiver"), edges())
+def test_the_diagram_is_true(sender, name, receiver):
+    for node in (sender, receiver):
+        files = [NODES / f"{part}.py" for part in (f"{node}_node", *CLIENTS.get(node, ()))]
+        first, _, last = name.rpartition("/")
+        known = {re.sub("camera/(color|depth)/", "camera/…/", text) for text in texts(*files)}
+        assert name in known or {f"{first}/…", last} <= known, node
+
+
+def quotes() -> list[str]:
+    """Messages in the first columns of the tables in docs/troubleshooting.md."""
+    text = (ROOT / "docs/troubleshooting.md").read_text()
+    cells = re.findall(r"^\| (`.+?`) .*?\|", text, flags=re.MULTILINE)
+    return [quote for cell in cells for quote in re.findall(r"`([^`]+)`", cell)]
+
+
+def test_quoted_messages_are_in_the_source():
+    source = texts(*(ROOT / "bayes_curiosity_ros").rglob("*.py"), ROOT / "tools/setup_env.py")
+    assert len(quotes()) > 40
+    assert [quote for quote in quotes() if not any(quote in text for text in source)] == []
+
+
+def options(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.Action]]:
+    """Of a command and of those below it."""
+    found = []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found += [pair for below in action.choices.values() for pair in options(below)]
+        else:
+            found.append((f"{parser.prog} {action.dest}", action))
+    return found
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_option_is_explained(command):
+    found = options(cli.build_parser(command))
+    assert [name for name, action in found if not action.help] == []
