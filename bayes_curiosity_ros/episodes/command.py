@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--output",
                 type=Path,
                 default=Path("output/episodes"),
-                help="folder of NPZ files or of the LeRobot dataset, or name of the one Parquet file",
+                help="folder of NPZ files or LeRobot dataset, or name of the Parquet file",
             )
             sub.add_argument(
                 "--fps", type=int, default=0, help="of a LeRobot dataset; 0: by the stamps"
