@@ -32,6 +32,7 @@ from bayes_curiosity_ros.up import command_of
 Way = Callable[[Shell, str], None]
 RECORDED = "bayes-curiosity up --record"
 PREPARED = "bayes-curiosity prepare reach --robot my_cell.yaml --output output/lab"
+SEEN = "bayes-curiosity prepare visual_reach --output output/seen"
 # What stands for the reader's own: a bag, a topic, a name.
 BAG = r"\bBAG\b( …)?|output/run/bags/run_\w+"
 
@@ -81,6 +82,13 @@ def up(more: str = "", after: str = PREPARED) -> Way:
     """The stack, with what was prepared: 200 demonstrations instead of 8,000."""
     files = "--model HERE/output/lab/embedding.safetensors --policy HERE/output/lab/policy.pt"
     return curiosity(f"{files} {more}", after)
+
+
+def up_visual(shell: Shell, command: str) -> None:
+    """With an encoder of 64 frames, and few steps."""
+    run(shell, SEEN)
+    files = "--model HERE/output/seen/embedding.safetensors --policy HERE/output/seen/policy.pt"
+    curiosity(f"{files} --timesteps 60 --output HERE/output/seen")(shell, command)
 
 
 def arm_experiment(shell: Shell, command: str) -> None:
@@ -319,6 +327,10 @@ CLI = "bayes-curiosity"
 # The first that fits the whole command counts. What no pattern fits fails the test.
 WAYS: dict[str, Way] = {
     rf"{CLI} prepare reach( .*)?": curiosity("--demonstrations 200 --imitation-epochs 1"),
+    rf"{CLI} prepare visual_reach.*": curiosity(
+        "--demonstrations 64 --embedding-epochs 1 --imitation-epochs 1"
+    ),
+    rf"{CLI} up --task visual_reach": up_visual,
     rf"{CLI} up --resume( .*)?": up("--timesteps 1200", after=RECORDED),
     rf"{CLI} up( --task reach| --bonus curiosity| --record)*": up("--record --timesteps 200"),
     rf"{CLI} surface": curiosity(),
