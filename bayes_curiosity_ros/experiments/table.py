@@ -45,8 +45,8 @@ def _row(cells: Cells, task: str, algorithm: str, bonus: str) -> str:
     fields = [
         task,
         bonus,
-        _quartiles(cell.quartiles()),
-        _quartiles(paper.REWARD[key]) if key in paper.REWARD else "–",
+        quartiles_text(cell.quartiles()),
+        quartiles_text(paper.REWARD[key]) if key in paper.REWARD else "–",
         _speedup(cells, key),
         f"{paper.SPEEDUP[key]:g}" if key in paper.SPEEDUP else "–",
         _first_success(cell),
@@ -55,7 +55,8 @@ def _row(cells: Cells, task: str, algorithm: str, bonus: str) -> str:
     return "| " + " | ".join(fields) + " |"
 
 
-def _quartiles(values: tuple[float, float, float]) -> str:
+def quartiles_text(values: tuple[float, float, float]) -> str:
+    """Median (lower, upper quartile)."""
     return "{:.1f} ({:.1f}, {:.1f})".format(*values)
 
 
@@ -70,11 +71,12 @@ def _speedup(cells: Cells, key: tuple[str, str, str]) -> str:
 def _first_success(cell: Cell) -> str:
     median, worst = cell.median_first_success(), float(cell.first_success.max())
     found = int(sum(math.isfinite(value) for value in cell.first_success))
-    steps = [_thousands(value) for value in (median, float(cell.first_success.min()), worst)]
+    steps = [thousands(value) for value in (median, float(cell.first_success.min()), worst)]
     return f"{steps[0]} ({steps[1]}–{steps[2]}), {found} of {len(cell.returns)}"
 
 
-def _thousands(steps: float) -> str:
+def thousands(steps: float) -> str:
+    """Steps in thousands; infinitely many: never."""
     return f"{steps / 1000:.1f}k" if math.isfinite(steps) else "never"
 
 

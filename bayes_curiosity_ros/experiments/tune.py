@@ -2,7 +2,7 @@
 
 The rule, per task and bonus: take the weight with the highest median return over the tuning
 seeds. Weights whose median is less than half that one's interquartile range below it (about a
-standard error of a median of four) count as equal; of equals, the one whose median first success
+standard error of a median of so few) count as equal; of equals, the one whose median first success
 is earliest wins, then the smallest.
 """
 
@@ -32,6 +32,7 @@ from bayes_curiosity_ros.experiments.settings import (
     load_settings,
 )
 from bayes_curiosity_ros.experiments.store import Store
+from bayes_curiosity_ros.experiments.table import quartiles_text, thousands
 from bayes_curiosity_ros.experiments.table1 import check_buildable, jobs_of, run_missing
 from bayes_curiosity_ros.files import write_atomically
 from bayes_curiosity_ros.resources import find
@@ -103,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment tune`."""
     table, trials = find("config", "table1.yaml"), find("config", "table1_tuning.yaml")
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
-    add_seeds_argument(parser, "100-103")
+    add_seeds_argument(parser, "100-102")
     parser.add_argument("--config", type=Path, default=table, metavar="FILE", help="the table's")
     parser.add_argument("--tuning", type=Path, default=trials, metavar="FILE", help="what to try")
     parser.add_argument(
@@ -128,20 +129,35 @@ def run(arguments: argparse.Namespace) -> int:
     check_place(arguments)
     for trial in trials:
         check_buildable(jobs, trial)
-    cells: TuningCells = {}
     for index, trial in enumerate(trials):
-        store = Store(arguments.output / f"trial_{index}", trial, Row)
-        rows = store.load()
-        done = {row.job for row in rows}
-        rows += run_missing([job for job in jobs if job not in done], trial, store, arguments)
-        for (task, _, bonus), cell in cells_of(rows, trial.evaluations).items():
-            weight = trial.bonuses[task][bonus]["weight"]
-            cells.setdefault((task, bonus), {})[weight] = cell
-    markdown = to_markdown(cells, plan.algorithm)
+        store = Store(_folder(arguments.output, index), trial, Row)
+        done = {row.job for row in store.load()}
+        run_missing([job for job in jobs if job not in done], trial, store, arguments)
+        del store  # its lock too: the next lines open the folder again
+    markdown = to_markdown(measured(arguments.output, trials), plan.algorithm)
     write_atomically(arguments.output / "table.md", markdown.encode())
     print(markdown)
     print(f"rows and table are in {arguments.output}", file=sys.stderr)
     return 0
+
+
+def measured(folder: Path, trials: Sequence[TableSettings]) -> TuningCells:
+    """What the trials in a folder came to.
+
+    Raises:
+        ConfigError: they were made with other settings.
+    """
+    cells: TuningCells = {}
+    for index, trial in enumerate(trials):
+        rows = Store(_folder(folder, index), trial, Row).load()
+        for (task, _, bonus), cell in cells_of(rows, trial.evaluations).items():
+            weight = trial.bonuses[task][bonus]["weight"]
+            cells.setdefault((task, bonus), {})[weight] = cell
+    return cells
+
+
+def _folder(output: Path, index: int) -> Path:
+    return output / f"trial_{index}"
 
 
 def choose(cells: Mapping[float, Cell]) -> float:
@@ -160,9 +176,13 @@ def to_markdown(cells: TuningCells, algorithm: str) -> str:
     for (task, bonus), trials in cells.items():
         chosen = choose(trials)
         for weight, cell in sorted(trials.items()):
-            reward = "{:.1f} ({:.1f}, {:.1f})".format(*cell.quartiles())
-            mark = f"**{weight:g}**" if weight == chosen else f"{weight:g}"
-            first = f"{cell.median_first_success() / 1000:.1f}k"
-            fields = [task, bonus, mark, reward, first, str(len(cell.returns))]
+            fields = [
+                task,
+                bonus,
+                f"**{weight:g}**" if weight == chosen else f"{weight:g}",
+                quartiles_text(cell.quartiles()),
+                thousands(cell.median_first_success()),
+                str(len(cell.returns)),
+            ]
             lines.append("| " + " | ".join(fields) + " |")
     return "\n".join([*lines, ""])
