@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -77,7 +78,9 @@ class Driver:
     def __init__(self, background):
         self.background = background
         self.states = inbox(background, ArmState, "arm/state")
-        self.status = inbox(background, ArmStatus, "arm/status", LATCHED_QOS)
+        # Every status counts here, also where a busy machine lets several wait.
+        patient = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.status = inbox(background, ArmStatus, "arm/status", patient)
         self.actions = background.node.create_publisher(Action, "action", EPISODE_QOS)
 
     def reset(self, episode=1, seed=0, confirmed=True):
