@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,11 @@ from rcl_interfaces.srv import DescribeParameters
 from rosbags.rosbag2 import Reader
 from shell import PATIENCE_S, Shell
 
+from bayes_curiosity_interfaces.msg import Observation
 from bayes_curiosity_ros import bringup
+from bayes_curiosity_ros.episodes.episode import read_episodes
+from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.arms.kortex import INSTALL
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
@@ -35,6 +38,8 @@ PREPARED = "bayes-curiosity prepare reach --robot my_cell.yaml --output output/l
 SEEN = "bayes-curiosity prepare visual_reach --output output/seen"
 # What stands for the reader's own: a bag, a topic, a name.
 BAG = r"\bBAG\b( …)?|output/run/bags/run_\w+"
+# More pairs than an embedding needs at least.
+DEMONSTRATED = 25
 
 
 def run(shell: Shell, command: str) -> None:
@@ -169,10 +174,23 @@ def _launch_arguments(path: Path) -> set[str]:
 
 
 def demonstrate_service(shell: Shell, command: str) -> None:
-    """While somebody moves the arm; nobody types faster than a second."""
+    """While somebody moves the arm, for long enough; then until the bag has it."""
     _, _, _, name, kind = shlex.split(command)
+    heard: list[Observation] = []
+    node = shell.background.node
+    subscription = node.create_subscription(Observation, "observation", heard.append, EPISODE_QOS)
     shell.until(lambda: shell.call(name, kind).success, f"success of {name}")
-    time.sleep(2.0)
+    if name.endswith("begin"):
+        shell.until(lambda: len(heard) > DEMONSTRATED, f"{DEMONSTRATED} observations")
+    else:
+        shell.until(lambda: "success" in _demonstrated(shell), "demonstration in the bag")
+    node.destroy_subscription(subscription)
+
+
+def _demonstrated(shell: Shell) -> set[str]:
+    """Outcomes of the episodes that the recorder has on disk."""
+    bags = (shell.folder / "demonstrations").glob("run_*")
+    return {episode.outcome for bag in bags for episode in read_episodes(BagReader(bag))}
 
 
 def arm_service(shell: Shell, command: str) -> None:
