@@ -103,6 +103,12 @@ def arm_experiment(shell: Shell, command: str) -> None:
     assert 'words = ["experiment", "arm", ' in elsewhere
 
 
+def tuning(shell: Shell, command: str) -> None:
+    """144 runs: understood here; test_tune.py runs the same command, with fewer."""
+    shell.understood(shlex.split(command)[1:])
+    assert '"tune"' in (ROOT / "test/experiments/test_tune.py").read_text()
+
+
 def check_replay(shell: Shell, command: str) -> None:
     """Against the node that the run had, started again."""
     model = shell.folder / "output/lab/embedding.safetensors"
@@ -340,7 +346,7 @@ def pre_commit(shell: Shell, command: str) -> None:
 
 TABLE1 = "--task mountaincar --algorithm trpo --bonus none --seeds 0 --steps 2000 --workers 1"
 CURVES = "--config HERE/small_curves.yaml --seeds 0 --workers 1 --no-plots --no-videos"
-ABLATIONS = "--config HERE/small_ablations.yaml --seeds 0 --workers 1 --no-plots"
+ABLATIONS = "--config HERE/small_ablations.yaml --seeds 0 --timesteps 200 --workers 1 --no-plots"
 CLI = "bayes-curiosity"
 # The first that fits the whole command counts. What no pattern fits fails the test.
 WAYS: dict[str, Way] = {
@@ -364,9 +370,10 @@ WAYS: dict[str, Way] = {
     rf"{CLI} embed --bag .*": curiosity("--max-epochs 1"),
     rf"{CLI} experiment table1 --cluster": on_a_cluster,
     rf"{CLI} experiment table1.*": curiosity(f"{TABLE1} --no-plots --output output/table1"),
+    rf"{CLI} experiment tune.*": tuning,
     rf"{CLI} experiment curves.*": curiosity(CURVES),
-    rf"{CLI} experiment ablations": curiosity(ABLATIONS),
-    rf"{CLI} experiment arm": arm_experiment,
+    rf"{CLI} experiment ablations.*": curiosity(ABLATIONS),
+    rf"{CLI} experiment arm.*": arm_experiment,
     r"curiosity|ros2 run bayes_curiosity_ros \w+( .*)?": node,
     r"ros2 launch .*": launch,
     r"ros2 service call /demonstrate/.*": demonstrate_service,
