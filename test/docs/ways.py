@@ -26,7 +26,7 @@ from bayes_curiosity_ros.episodes.episode import read_episodes
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.resources import find
-from bayes_curiosity_ros.robot.arms.kortex import INSTALL
+from bayes_curiosity_ros.robot.arms.kortex_calls import INSTALL
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.tasks.arm.reach import Reach
