@@ -28,6 +28,7 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.arms.kortex_calls import INSTALL
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
+from bayes_curiosity_ros.robot.cameras.images import INSTALL as OPENCV
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.tasks.arm.reach import Reach
 from bayes_curiosity_ros.up import command_of
@@ -309,8 +310,8 @@ def discovery(shell: Shell, command: str) -> None:
 
 
 def vendor_wheel(shell: Shell, command: str) -> None:
-    """Kinova's wheel is theirs to give: the arm's own message says the same."""
-    assert command in INSTALL
+    """For arms and cameras that are not here: what needs it says the same."""
+    assert command in INSTALL + OPENCV
 
 
 def rviz(shell: Shell, command: str) -> None:
