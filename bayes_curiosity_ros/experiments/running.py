@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
@@ -17,6 +18,14 @@ def add_seeds_argument(parser: argparse.ArgumentParser, default: str) -> None:
     """Option `--seeds`."""
     parser.add_argument(
         "--seeds", default=default, metavar="RANGE", help="for instance 0-9, or 100,102"
+    )
+
+
+def add_files_arguments(parser: argparse.ArgumentParser, config: Path, output: str) -> None:
+    """Options `--config` and `--output`, with these defaults."""
+    parser.add_argument("--config", type=Path, default=config, metavar="FILE", help="all settings")
+    parser.add_argument(
+        "--output", type=Path, default=Path(output), metavar="FOLDER", help="of all results"
     )
 
 

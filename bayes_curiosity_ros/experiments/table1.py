@@ -15,6 +15,7 @@ from bayes_curiosity_ros.experiments.analysis import cells_of
 from bayes_curiosity_ros.experiments.build import build_algorithm, build_bonus
 from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
 from bayes_curiosity_ros.experiments.running import (
+    add_files_arguments,
     add_place_arguments,
     add_seeds_argument,
     check_place,
@@ -43,20 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
     add_seeds_argument(parser, "0-9")
     parser.add_argument("--steps", type=int, metavar="N", help="replaces every cell's budget")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=default_config(),
-        metavar="FILE",
-        help="all settings",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("output/table1"),
-        metavar="FOLDER",
-        help="of all results",
-    )
+    add_files_arguments(parser, default_config(), "output/table1")
     add_place_arguments(parser)
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
 

@@ -21,6 +21,7 @@ from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.experiments.analysis import Cell, cells_of
 from bayes_curiosity_ros.experiments.jobs import Row
 from bayes_curiosity_ros.experiments.running import (
+    add_files_arguments,
     add_place_arguments,
     add_seeds_argument,
     check_place,
@@ -105,15 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table, trials = find("config", "table1.yaml"), find("config", "table1_tuning.yaml")
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     add_seeds_argument(parser, "100-102")
-    parser.add_argument("--config", type=Path, default=table, metavar="FILE", help="the table's")
+    add_files_arguments(parser, table, "output/tuning")
     parser.add_argument("--tuning", type=Path, default=trials, metavar="FILE", help="what to try")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("output/tuning"),
-        metavar="FOLDER",
-        help="of all results",
-    )
     add_place_arguments(parser)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from bayes_curiosity_ros.experiments.curves.command import (
     add_shared_arguments,
@@ -13,27 +12,14 @@ from bayes_curiosity_ros.experiments.curves.command import (
 )
 from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW
 from bayes_curiosity_ros.experiments.curves.settings import load_ablations
-from bayes_curiosity_ros.experiments.running import chosen
+from bayes_curiosity_ros.experiments.running import add_files_arguments, chosen
 from bayes_curiosity_ros.resources import find
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--variant", nargs="+", metavar="NAME", help="only these variants")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=find("config", "ablations.yaml"),
-        metavar="FILE",
-        help="all settings",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("output/ablations"),
-        metavar="FOLDER",
-        help="of all results",
-    )
+    add_files_arguments(parser, find("config", "ablations.yaml"), "output/ablations")
     add_shared_arguments(parser)
 
 

@@ -20,6 +20,7 @@ from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW, WINDOW, Job
 from bayes_curiosity_ros.experiments.curves.settings import CurveSettings, load_curves
 from bayes_curiosity_ros.experiments.curves.table import to_markdown
 from bayes_curiosity_ros.experiments.running import (
+    add_files_arguments,
     add_place_arguments,
     add_seeds_argument,
     check_place,
@@ -42,20 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment curves`."""
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=find("config", "curves.yaml"),
-        metavar="FILE",
-        help="all settings",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("output/curves"),
-        metavar="FOLDER",
-        help="of all results",
-    )
+    add_files_arguments(parser, find("config", "curves.yaml"), "output/curves")
     parser.add_argument("--no-videos", action="store_true", help="leave out the films")
     add_shared_arguments(parser)
 
