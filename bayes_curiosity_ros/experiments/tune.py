@@ -1,9 +1,9 @@
 """The bonuses' weights for Table I: the same trials for every bonus, and one rule to choose.
 
-The rule, per task and bonus: take the weight with the highest median return over the tuning
-seeds. Weights whose median is less than half that one's interquartile range below it (about a
-standard error of a median of so few) count as equal; of equals, the one whose median first success
-is earliest wins, then the smallest.
+The rule, per task and bonus: of every run, take the mean return of all its evaluations, the area
+under its learning curve, which counts how soon a run learns as well as where it ends. Average that
+over seeds and learners (returns of one task have one scale, whoever learns), and choose the weight
+with the highest average; of equal ones, the smallest.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import yaml
+import numpy as np
 
-from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.analysis import Cell, cells_of
 from bayes_curiosity_ros.experiments.jobs import Row
 from bayes_curiosity_ros.experiments.running import (
@@ -30,15 +31,16 @@ from bayes_curiosity_ros.experiments.settings import (
     ALGORITHMS,
     BONUSES,
     TableSettings,
+    known_name,
     load_settings,
+    parse_file,
 )
 from bayes_curiosity_ros.experiments.store import Store
-from bayes_curiosity_ros.experiments.table import quartiles_text, thousands
 from bayes_curiosity_ros.experiments.table1 import check_buildable, jobs_of, run_missing
 from bayes_curiosity_ros.files import write_atomically
 from bayes_curiosity_ros.resources import find
 
-TuningCells = dict[tuple[str, str], dict[float, Cell]]  # by (task, bonus), then weight
+Trials = Mapping[float, Mapping[str, Cell]]  # by weight, then learner
 
 
 @dataclass(frozen=True)
@@ -46,32 +48,34 @@ class Plan:
     """What to try.
 
     Attributes:
-        algorithm: the learner that all weights are tried with.
+        algorithms: the learners that every weight is tried with.
         weights: of each bonus, equally many.
     """
 
-    algorithm: str
+    algorithms: Sequence[str]
     weights: Mapping[str, Sequence[float]]
 
     def __post_init__(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise unknown_name("algorithm", self.algorithm, ALGORITHMS)
+        if not self.algorithms:
+            raise ConfigError("algorithms is empty; name at least one")
+        for algorithm in self.algorithms:
+            known_name("algorithm", algorithm, ALGORITHMS)
         for bonus in self.weights:
-            if bonus not in BONUSES or bonus == "none":
-                raise unknown_name("bonus", bonus, [name for name in BONUSES if name != "none"])
+            known_name("bonus", bonus, [name for name in BONUSES if name != "none"])
         counts = {bonus: len(values) for bonus, values in self.weights.items()}
         if len(set(counts.values())) != 1 or 0 in counts.values():
             raise ConfigError(f"weights has {counts} values; give every bonus equally many")
 
     def trials(self, settings: TableSettings) -> list[TableSettings]:
-        """The table's settings, cut down to the learner, with the first weights, the second …"""
+        """The table's settings, cut down to the learners, with the first weights, the second …"""
         return [
             self._trial(settings, index) for index in range(len(next(iter(self.weights.values()))))
         ]
 
     def _trial(self, settings: TableSettings, index: int) -> TableSettings:
         cells = {
-            task: {self.algorithm: row[self.algorithm]} for task, row in settings.cells.items()
+            task: {name: row[name] for name in self.algorithms}
+            for task, row in settings.cells.items()
         }
         bonuses = {
             task: {
@@ -89,16 +93,12 @@ def load_plan(path: Path) -> Plan:
     Raises:
         ConfigError: the file is missing, not YAML, or does not fit.
     """
-    try:
-        raw = yaml.safe_load(path.read_text())
-        weights = {bonus: [float(value) for value in row] for bonus, row in raw["weights"].items()}
-        return Plan(str(raw["algorithm"]), weights)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not valid YAML: {str(error).splitlines()[0]}") from None
-    except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{path} does not fit: {error!r}") from None
+    return parse_file(path, _parse)
+
+
+def _parse(raw: Mapping[str, Any]) -> Plan:
+    weights = {bonus: [float(value) for value in row] for bonus, row in raw["weights"].items()}
+    return Plan([str(name) for name in raw["algorithms"]], weights)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the trials that are missing, then write what they came to and what to choose."""
     plan = load_plan(arguments.tuning)
     trials = plan.trials(load_settings(arguments.config))
-    arguments.algorithm, arguments.bonus = [plan.algorithm], list(plan.weights)
+    arguments.algorithm, arguments.bonus = list(plan.algorithms), list(plan.weights)
     jobs = jobs_of(arguments, trials[0])
     reported = [job.seed for job in jobs if job.seed < 100]
     if reported:
@@ -128,25 +128,27 @@ def run(arguments: argparse.Namespace) -> int:
         done = {row.job for row in store.load()}
         run_missing([job for job in jobs if job not in done], trial, store, arguments)
         del store  # its lock too: the next lines open the folder again
-    markdown = to_markdown(measured(arguments.output, trials), plan.algorithm)
+    markdown = to_markdown(measured(arguments.output, trials), plan.algorithms)
     write_atomically(arguments.output / "table.md", markdown.encode())
     print(markdown)
     print(f"rows and table are in {arguments.output}", file=sys.stderr)
     return 0
 
 
-def measured(folder: Path, trials: Sequence[TableSettings]) -> TuningCells:
-    """What the trials in a folder came to.
+def measured(
+    folder: Path, trials: Sequence[TableSettings]
+) -> dict[tuple[str, str], dict[float, dict[str, Cell]]]:
+    """What the trials in a folder came to: by (task, bonus), then weight, then learner.
 
     Raises:
         ConfigError: they were made with other settings.
     """
-    cells: TuningCells = {}
+    cells: dict[tuple[str, str], dict[float, dict[str, Cell]]] = {}
     for index, trial in enumerate(trials):
         rows = Store(_folder(folder, index), trial, Row).load()
-        for (task, _, bonus), cell in cells_of(rows, trial.evaluations).items():
+        for (task, algorithm, bonus), cell in cells_of(rows, trial.evaluations).items():
             weight = trial.bonuses[task][bonus]["weight"]
-            cells.setdefault((task, bonus), {})[weight] = cell
+            cells.setdefault((task, bonus), {}).setdefault(weight, {})[algorithm] = cell
     return cells
 
 
@@ -154,29 +156,37 @@ def _folder(output: Path, index: int) -> Path:
     return output / f"trial_{index}"
 
 
-def choose(cells: Mapping[float, Cell]) -> float:
+def choose(trials: Trials) -> float:
     """The weight that the rule above takes."""
-    best = max(cells.values(), key=lambda cell: cell.quartiles()[0])
-    median, lower, upper = best.quartiles()
-    floor = median - 0.5 * (upper - lower)
-    equals = [weight for weight, cell in cells.items() if cell.quartiles()[0] >= floor]
-    return min(equals, key=lambda weight: (cells[weight].median_first_success(), weight))
+    return min(trials, key=lambda weight: (-average(trials[weight].values()), weight))
 
 
-def to_markdown(cells: TuningCells, algorithm: str) -> str:
-    """A row per task, bonus and weight; the chosen weight is bold."""
-    head = f"| task, {algorithm} | bonus | weight | reward | first success | seeds |"
-    lines = [head, "|---" * 6 + "|"]
+def average(cells: Iterable[Cell]) -> float:
+    """Mean return over all evaluations, seeds and learners."""
+    return float(np.mean([cell.returns.mean() for cell in cells]))
+
+
+def to_markdown(
+    cells: Mapping[tuple[str, str], Trials], algorithms: Sequence[str]
+) -> str:
+    """A row per task, bonus and weight, a column per learner; the chosen weight is bold."""
+    head = ["task", "bonus", "weight", "average", *algorithms, "seeds"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for (task, bonus), trials in cells.items():
         chosen = choose(trials)
-        for weight, cell in sorted(trials.items()):
+        for weight, learners in sorted(trials.items()):
             fields = [
                 task,
                 bonus,
                 f"**{weight:g}**" if weight == chosen else f"{weight:g}",
-                quartiles_text(cell.quartiles()),
-                thousands(cell.median_first_success()),
-                str(len(cell.returns)),
+                f"{average(learners.values()):.1f}",
+                *(_measured_text(learners[name]) for name in algorithms),
+                str(min(len(cell.returns) for cell in learners.values())),
             ]
             lines.append("| " + " | ".join(fields) + " |")
-    return "\n".join([*lines, ""])
+    explained = "Per learner: mean return of all evaluations; of the last tenth of the budget."
+    return "\n".join([explained, "", *lines, ""])
+
+
+def _measured_text(cell: Cell) -> str:
+    return f"{cell.returns.mean():.1f}; {cell.scores().mean():.1f}"

@@ -31,7 +31,7 @@ cells:
 bonuses:
   pendulum: {rnd: {weight: 1.0, width: 8}}
 """
-TUNING = "{algorithm: trpo, weights: {rnd: [0.1, 1.0], vime: [0.01, 0.1]}}"
+TUNING = "{algorithms: [trpo, ddpg], weights: {rnd: [0.1, 1.0], vime: [0.01, 0.1]}}"
 
 
 @pytest.fixture
@@ -43,31 +43,38 @@ def words(tmp_path) -> list[str]:
     return ["experiment", "tune", *files, *output]
 
 
-def trial(scores: list[float], first: float) -> Cell:
-    returns = np.array([[-100.0, score] for score in scores])
-    return Cell(np.array([0.0, 1000.0]), returns, np.full(len(scores), first))
+def trial(*returns: list[float]) -> Cell:
+    return Cell(np.array([0.0, 1000.0]), np.array(returns), np.full(len(returns), 10.0))
 
 
-def test_the_highest_median_is_chosen():
-    cells = {0.1: trial([-50, -49, -48], 10.0), 1.0: trial([-30, -29, -28], 900.0)}
-    assert choose(cells) == 1.0
+def test_the_highest_average_over_learners_is_chosen():
+    steady = {"trpo": trial([-50, -30]), "ddpg": trial([-50, -30])}
+    fickle = {"trpo": trial([-50, -20]), "ddpg": trial([-50, -50])}
+    assert choose({0.1: steady, 1.0: fickle}) == 0.1
+    assert choose({0.1: fickle, 1.0: steady}) == 1.0
 
 
-def test_among_equals_the_earliest_success_is_chosen():
-    noisy = trial([-60, -30, -20], 900.0)  # quartiles -45 and -25: half their distance is 10
-    assert choose({1.0: noisy, 10.0: trial([-39, -39, -39], 10.0)}) == 10.0
-    assert choose({1.0: noisy, 10.0: trial([-41, -41, -41], 10.0)}) == 1.0
+def test_learning_sooner_counts_as_much_as_ending_higher():
+    soon = {"trpo": trial([-40, -30], [-40, -30])}
+    late = {"trpo": trial([-50, -25], [-50, -25])}
+    assert choose({0.1: late, 1.0: soon}) == 1.0
 
 
-def test_among_trials_that_never_succeeded_the_smallest_weight_is_chosen():
-    failed = trial([-200, -200, -200], np.inf)
+def test_every_seed_counts():
+    one_failed = {"trpo": trial([0, 30], [0, 30], [-200, -200])}
+    all_solved = {"trpo": trial([0, 25], [0, 25], [0, 25])}
+    assert choose({0.1: one_failed, 1.0: all_solved}) == 1.0
+
+
+def test_of_equals_the_smallest_weight_is_chosen():
+    failed = {"trpo": trial([-200, -200])}
     assert choose({1.0: failed, 0.1: failed}) == 0.1
 
 
 def test_a_trial_changes_the_weight_and_nothing_else(tmp_path):
     (tmp_path / "table.yaml").write_text(TABLE)
     settings = load_settings(tmp_path / "table.yaml")
-    first, second = Plan("trpo", {"rnd": [0.1, 1.0]}).trials(settings)
+    first, second = Plan(["trpo"], {"rnd": [0.1, 1.0]}).trials(settings)
     assert first.bonuses["pendulum"]["rnd"] == {"weight": 0.1, "width": 8}
     assert second.bonuses["pendulum"]["rnd"] == {"weight": 1.0, "width": 8}
     assert first.cells["pendulum"] == {"trpo": settings.cell("pendulum", "trpo")}
@@ -103,14 +110,15 @@ def test_bad_words_are_one_line_before_any_work(words, tmp_path, capsys, more, m
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{algorithm: ppo, weights: {rnd: [1]}}", "unknown algorithm 'ppo'"),
-        ("{algorithm: trpo, weights: {none: [1]}}", "unknown bonus 'none'"),
-        ("{algorithm: trpo, weights: {rnd: [1], vime: [1, 2]}}", "equally many"),
-        ("{algorithm: trpo, weights: {rnd: []}}", "equally many"),
-        ("{algorithm: trpo, weights: {}}", "equally many"),
-        ("{algorithm: trpo, weights: {rnd: [much]}}", "does not fit"),
-        ("{algorithm: trpo}", "does not fit"),
-        ("{algorithm: [", "YAML"),
+        ("{algorithms: [ppo], weights: {rnd: [1]}}", "unknown algorithm 'ppo'"),
+        ("{algorithms: [trpo], weights: {none: [1]}}", "unknown bonus 'none'"),
+        ("{algorithms: [trpo], weights: {rnd: [1], vime: [1, 2]}}", "equally many"),
+        ("{algorithms: [trpo], weights: {rnd: []}}", "equally many"),
+        ("{algorithms: [trpo], weights: {}}", "equally many"),
+        ("{algorithms: [trpo], weights: {rnd: [much]}}", "does not fit"),
+        ("{algorithms: [], weights: {rnd: [1]}}", "algorithms is empty"),
+        ("{algorithms: [trpo]}", "does not fit"),
+        ("{algorithms: [", "YAML"),
     ],
 )
 def test_bad_tuning_file(tmp_path, text, message):
@@ -126,5 +134,12 @@ def test_the_table_uses_what_the_committed_trials_say(tmp_path):
     assert set(cells) == {(task, bonus) for task in settings.cells for bonus in plan.weights}
     for (task, bonus), trials in cells.items():
         assert len(trials) == len(plan.weights[bonus])
+        assert all(set(learners) == set(plan.algorithms) for learners in trials.values())
         assert settings.bonuses[task][bonus]["weight"] == choose(trials), (task, bonus)
-    assert len({len(cell.returns) for trials in cells.values() for cell in trials.values()}) == 1
+    seeds = {
+        len(cell.returns)
+        for trials in cells.values()
+        for learners in trials.values()
+        for cell in learners.values()
+    }
+    assert len(seeds) == 1
