@@ -56,14 +56,12 @@ def run_on_ray(
         ConfigError: Ray is not installed, or the cluster does not answer.
     """
     ray = _import_ray()
-    environment = {"env_vars": ONE_THREAD}
+    where: dict[str, Any] = {"address": address}
+    if address == "local":  # loopback only, and nothing reported to Ray's makers
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        where = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
     try:
-        ray.init(
-            address=None if address == "local" else address,
-            runtime_env=environment,
-            log_to_driver=False,
-            include_dashboard=False if address == "local" else None,
-        )
+        ray.init(**where, runtime_env={"env_vars": ONE_THREAD}, log_to_driver=False)
     except Exception as error:  # Ray has many ways to fail, plain exceptions among them
         reason = str(error).splitlines()[0]
         raise ConfigError(f"no Ray cluster at {address!r}: {reason}") from None

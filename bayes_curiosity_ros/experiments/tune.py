@@ -166,9 +166,7 @@ def average(cells: Iterable[Cell]) -> float:
     return float(np.mean([cell.returns.mean() for cell in cells]))
 
 
-def to_markdown(
-    cells: Mapping[tuple[str, str], Trials], algorithms: Sequence[str]
-) -> str:
+def to_markdown(cells: Mapping[tuple[str, str], Trials], algorithms: Sequence[str]) -> str:
     """A row per task, bonus and weight, a column per learner; the chosen weight is bold."""
     head = ["task", "bonus", "weight", "average", *algorithms, "seeds"]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]

@@ -165,6 +165,18 @@ def test_visual_runs_see_through_one_encoder(tiny, tmp_path, monkeypatch):
     assert Image.open(tmp_path / "film.gif").n_frames > 3
 
 
+def test_ray_gives_the_same_rows(tiny, tmp_path):
+    words = ["--task", "reach", "--bonus", "rnd", "--seeds", "0-1", "--no-plots"]
+    assert command(tiny, tmp_path / "here", *words) == 0
+    assert command(tiny, tmp_path / "ray", *words, "--cluster") == 0
+    here, ray = (
+        sorted(untimed(all_rows(tmp_path / name)), key=lambda row: row.job)
+        for name in ("here", "ray")
+    )
+    assert here == ray
+    assert {row.seed for row in here} == {0, 1}
+
+
 def test_command_writes_rows_table_and_figure_and_resumes(tiny, tmp_path, capsys):
     words = ["--task", "reach", "--bonus", "none", "--seeds", "0", "--timesteps", "200"]
     assert command(tiny, tmp_path / "out", *words) == 0

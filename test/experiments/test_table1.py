@@ -251,7 +251,6 @@ def test_cluster_without_ray_says_what_to_install(tiny, tmp_path, capsys, monkey
 
 
 def test_ray_gives_the_same_rows(tiny):
-    pytest.importorskip("ray")
     settings: TableSettings = load_settings(tiny)
     jobs = [Job("pendulum", "trpo", "none", seed) for seed in (0, 1)]
     on_ray = dict(schedule.run_on_ray(jobs, partial(run_job, settings=settings), "local"))

@@ -70,6 +70,10 @@ class Curve:
         """Median over seeds."""
         return float(np.median([run.final() for run in self.runs]))
 
+    def overall(self) -> float:
+        """Median over seeds of the mean over all of training: soon and high both count."""
+        return float(np.median([run.values.mean() for run in self.runs]))
+
     def steps_to(self, level: float) -> tuple[float, float, float]:
         """Lower quartile, median and upper quartile over seeds; infinite: never."""
         return ordered_quartiles([run.steps_to(level) for run in self.runs])

@@ -9,10 +9,10 @@ from bayes_curiosity_ros.experiments.curves.claims import steps, verdicts
 
 LEGEND = """\
 Successes ÷ timesteps of the {window} most recent training episodes, exploration noise included.
-Final: per seed, the mean over the last tenth of training; median over seeds. Steps to reach 25,
-50 and 75 % of the best method's final value on that task: median (lower, upper quartile) over
-seeds, quartiles being values that a seed had. First success: the same, of training steps to the
-end of the first successful episode.
+Final: per seed, the mean over the last tenth of training; median over seeds. All: the same over
+all of training. Steps to reach 25, 50 and 75 % of the best method's final value on that task:
+median (lower, upper quartile) over seeds, quartiles being values that a seed had. First success:
+the same, of training steps to the end of the first successful episode.
 """
 
 
@@ -31,20 +31,21 @@ def to_markdown(by_window: Mapping[int, Curves], claims: bool = True) -> str:
 
 def _section(window: int, curves: Curves) -> str:
     levels = " | ".join(f"steps to {level:.0%}" for level in LEVELS)
-    head = f"| task | bonus | final | {levels} | first success | seeds |"
+    head = f"| task | bonus | final | all | {levels} | first success | seeds |"
     lines = []
     for task in dict.fromkeys(task for task, _ in curves):
         row = {name: curve for (t, name), curve in curves.items() if t == task}
         best = max(curve.final() for curve in row.values())
         lines += [_line(task, name, curve, best) for name, curve in row.items()]
-    table = [head, "|---" * (len(LEVELS) + 5) + "|", *lines, ""]
+    table = [head, "|---" * (len(LEVELS) + 6) + "|", *lines, ""]
     title = f"## Over {window} episodes\n"
     return "\n".join([title, LEGEND.format(window=window), *table])
 
 
 def _line(task: str, name: str, curve: Curve, best: float) -> str:
     reached = [_quartiles(curve.steps_to(level * best)) for level in LEVELS]
-    fields = [task, name, f"{curve.final():.4f}", *reached, _quartiles(curve.first_success())]
+    values = [f"{curve.final():.4f}", f"{curve.overall():.4f}"]
+    fields = [task, name, *values, *reached, _quartiles(curve.first_success())]
     return "| " + " | ".join([*fields, str(len(curve.runs))]) + " |"
 
 
