@@ -34,7 +34,8 @@ from bayes_curiosity_ros.up import FLAGS, LOG, add_bringup_arguments
 
 TASK = "arm_reach"
 POINTS = 60
-TIMESTEPS = 30_000
+TIMESTEPS = 15_000
+IMITATION_EPOCHS = 1  # a policy that has imitated for longer has little left to learn
 STEPS_PER_SECOND = 300  # on two cores of our own; a real arm makes 10
 # What this experiment decides by itself; all else of the bringup is the user's.
 OWN = {"task", "bonus", "seed", "output", "resume", "timesteps", "model", "policy"}
@@ -98,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--imitation-epochs",
         type=int,
-        default=Preparation().imitation_epochs,
+        default=IMITATION_EPOCHS,
         help="of the policies' pre-training",
     )
     parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
