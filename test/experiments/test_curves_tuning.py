@@ -13,10 +13,9 @@ from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW
 from bayes_curiosity_ros.experiments.curves.settings import load_ablations, load_curves
 
 ROOT = Path(__file__).parents[2]
-TASKS = ("reach", "grasp", "visual_reach", "visual_grasp")
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_curves_use_what_the_committed_trials_say(task):
     methods = load_curves(ROOT / "config" / "curves.yaml").methods[task]
     variants = load_ablations(ROOT / "config" / f"curves_tuning_{task}.yaml").methods[task]
@@ -31,3 +30,10 @@ def test_the_curves_use_what_the_committed_trials_say(task):
     assert len(set(counts.values())) == 1
     assert len({len(curve.runs) for curve in curves.values()}) == 1
     assert all(row.seed >= 100 for row in rows)
+
+
+@pytest.mark.parametrize("task", ["reach", "grasp"])
+def test_a_visual_task_takes_its_bonuses_from_the_cartesian_one(task):
+    methods = load_curves(ROOT / "config" / "curves.yaml").methods
+    for bonus, method in methods[f"visual_{task}"].items():
+        assert method == methods[task][bonus]
