@@ -35,6 +35,7 @@ def run_locally(
         futures = {pool.submit(work, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures.pop(future), future.result()
+        pool.shutdown()  # in peace: ended workers leave no semaphores behind
     finally:
         processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
