@@ -23,7 +23,11 @@ def test_the_curves_use_what_the_committed_trials_say(task):
     curves = {name: curve for (_, name), curve in curves_of(rows, LONG_WINDOW).items()}
     assert set(curves) == set(variants)
     for bonus in methods.keys() - {"none"}:
-        tried = [name for name, method in variants.items() if method.bonus == bonus]
+        tried = [
+            name
+            for name, method in variants.items()
+            if method.bonus == bonus and not method.options.get("shift")  # as it was published
+        ]
         best = max(tried, key=lambda name: curves[name].overall())
         assert variants[best] == methods[bonus], best
     counts = Counter(method.bonus for method in variants.values() if method.bonus != "none")
