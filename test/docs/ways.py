@@ -105,7 +105,7 @@ def arm_experiment(shell: Shell, command: str) -> None:
 
 
 def tuning(shell: Shell, command: str) -> None:
-    """144 runs: understood here; test_tune.py runs the same command, with fewer."""
+    """288 runs: understood here; test_tune.py runs the same command, with fewer."""
     shell.understood(shlex.split(command)[1:])
     assert '"tune"' in (ROOT / "test/experiments/test_tune.py").read_text()
 
@@ -128,12 +128,6 @@ def view(shell: Shell, command: str) -> None:
         pytest.skip(str(error))
     film = "" if "--output" in command else "--output output/film.gif"
     curiosity(f"--width 64 --height 48 {film}")(shell, command)
-
-
-def on_a_cluster(shell: Shell, command: str) -> None:
-    """Ray is an extra, not installed for tests: understood, as far as it goes."""
-    shell.understood(shlex.split(command)[1:])
-    assert '"cluster": ["ray' in (ROOT / "setup.py").read_text()
 
 
 def node(shell: Shell, command: str) -> None:
@@ -369,7 +363,6 @@ WAYS: dict[str, Way] = {
     rf"{CLI} replay BAG.*": curiosity("--episodes 1"),
     rf"{CLI} score --bag BAG --model output/run/embedding.safetensors": curiosity(),
     rf"{CLI} embed --bag .*": curiosity("--max-epochs 1"),
-    rf"{CLI} experiment table1 --cluster": on_a_cluster,
     rf"{CLI} experiment table1.*": curiosity(f"{TABLE1} --no-plots --output output/table1"),
     rf"{CLI} experiment tune.*": tuning,
     rf"{CLI} experiment curves.*": curiosity(CURVES),
