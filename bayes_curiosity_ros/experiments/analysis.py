@@ -78,12 +78,18 @@ def smooth(values: np.ndarray) -> np.ndarray:
     return np.convolve(values, kernel, "same") / np.convolve(np.ones(len(values)), kernel, "same")
 
 
-def speedup(baseline: Cell, curiosity: Cell) -> Speedup | None:
-    """How much sooner curiosity reaches the baseline's best; None if neither learned."""
+def speedup(baseline: Cell, curiosity: Cell, share: float = 1.0) -> Speedup | None:
+    """How much sooner curiosity reaches the baseline's best; None if neither learned.
+
+    Args:
+        baseline: to be faster than.
+        curiosity: the same learner with it.
+        share: of the way from the baseline's start to its best, if not all of it.
+    """
     theirs, ours = baseline.curve(), curiosity.curve()
     if baseline.learned():
-        best = int(theirs.argmax())
-        target, steps = theirs[best], baseline.timesteps[best]
+        target = theirs.max() - (1 - share) * (theirs.max() - theirs[0])
+        steps = baseline.timesteps[np.flatnonzero(theirs >= target)[0]]
         mark = ""
     else:
         target = theirs.max() + LEARNED_SHARE * max(abs(theirs[0]), 1.0)

@@ -14,6 +14,7 @@ from bayes_curiosity_ros.experiments.settings import ALGORITHMS, BONUSES
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
 
 COLORS = {"curiosity": "tab:blue", "vime": "tab:orange", "rnd": "tab:green", "none": "tab:gray"}
 
@@ -30,6 +31,7 @@ def plot_curves(cells: Mapping[tuple[str, str, str], Cell], folder: Path) -> lis
         )
         for axes, algorithm in zip(panels[0], algorithms, strict=True):
             axes.set(title=f"{task}, {algorithm}", xlabel="environment steps")
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
             for bonus in BONUSES:
                 if (task, algorithm, bonus) in cells:
                     _draw(axes, cells[task, algorithm, bonus], bonus)

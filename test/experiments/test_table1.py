@@ -74,6 +74,15 @@ def test_speedup_is_baseline_steps_over_ours():
     assert speedup(fast, slow).value == pytest.approx(3 / 7)
 
 
+def test_speedup_to_a_share_of_the_way_does_not_wait_for_the_last_bit():
+    slow = constant([-200] + [-100] * 4 + [-2] * 5 + [0.0])
+    fast = constant([-200] + [-4] * 10)  # never at the other's best
+    assert speedup(slow, fast).mark == "not matched"
+    ratio = speedup(slow, fast, share=0.9)
+    assert ratio.mark == ""
+    assert ratio.value == pytest.approx(6 / 2)
+
+
 def test_speedup_over_a_baseline_that_never_learned_is_marked():
     flat, fast = constant([-200.0] * 11), constant([-200, -200] + [0] * 9)
     assert speedup(flat, fast).mark == "never learned"
