@@ -34,7 +34,7 @@ from bayes_curiosity_ros.up import FLAGS, LOG, add_bringup_arguments
 
 TASK = "arm_reach"
 POINTS = 60
-TIMESTEPS = 15_000
+TIMESTEPS = 8_000
 IMITATION_EPOCHS = 1  # a policy that has imitated for longer has little left to learn
 STEPS_PER_SECOND = 300  # on two cores of our own; a real arm makes 10
 # What this experiment decides by itself; all else of the bringup is the user's.
