@@ -184,6 +184,9 @@ class BayesianLinearRegression:
 
         Nothing is ever written into these tensors, so that a shallow copy is a snapshot.
         """
+        # One memory layout, whether computed or loaded: with another, some processors' libraries
+        # round the inverse differently.
+        factor, moment = factor.contiguous(), moment.contiguous()
         identity = torch.eye(self.size, dtype=torch.float64)
         whitener = torch.linalg.solve_triangular(factor, identity, upper=True)
         if not torch.isfinite(whitener).all():
