@@ -30,7 +30,7 @@ bench: setup  ## every benchmark; one JSON line per figure
 	@$(VENV_PYTHON) -m benchmarks
 
 OUTPUT ?= output/curves
-curves: setup  ## the paper's five learning curves in OUTPUT (hours; stop it, and it goes on later)
+curves: setup  ## the paper's five learning curves in OUTPUT (over an hour; stop it, and it goes on later)
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli experiment curves --output $(OUTPUT)
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli experiment arm --output $(OUTPUT)
 

@@ -40,7 +40,7 @@ from bayes_curiosity_ros.experiments.table1 import check_buildable, jobs_of, run
 from bayes_curiosity_ros.files import write_atomically
 from bayes_curiosity_ros.resources import find
 
-Trials = Mapping[float, Mapping[str, Cell]]  # by weight, then learner
+Trials = dict[float, dict[str, Cell]]  # by weight, then learner
 
 
 @dataclass(frozen=True)
@@ -135,15 +135,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def measured(
-    folder: Path, trials: Sequence[TableSettings]
-) -> dict[tuple[str, str], dict[float, dict[str, Cell]]]:
-    """What the trials in a folder came to: by (task, bonus), then weight, then learner.
+def measured(folder: Path, trials: Sequence[TableSettings]) -> dict[tuple[str, str], Trials]:
+    """What the trials in a folder came to, by (task, bonus).
 
     Raises:
         ConfigError: they were made with other settings.
     """
-    cells: dict[tuple[str, str], dict[float, dict[str, Cell]]] = {}
+    cells: dict[tuple[str, str], Trials] = {}
     for index, trial in enumerate(trials):
         rows = Store(_folder(folder, index), trial, Row).load()
         for (task, algorithm, bonus), cell in cells_of(rows, trial.evaluations).items():
