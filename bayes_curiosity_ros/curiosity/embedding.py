@@ -204,7 +204,11 @@ class EmbeddingTrainer:
 
 
 def train_embedding(
-    trainer: EmbeddingTrainer, progress: bool = True, checkpoint: Path | None = None
+    trainer: EmbeddingTrainer,
+    progress: bool = True,
+    checkpoint: Path | None = None,
+    label: str = "embedding",
+    line: int = 0,
 ) -> Encoder:
     """Run Algorithm 1 to its end and return the frozen encoder of the best epoch.
 
@@ -213,13 +217,16 @@ def train_embedding(
         progress: show a bar on the terminal.
         checkpoint: where to save after every epoch. If the file exists, training goes on
             from it: give the same data, seed and configuration.
+        label: of the bar.
+        line: of the terminal that the bar is on, where several are shown.
     """
     if checkpoint is not None and checkpoint.exists():
         trainer.load_state_dict(load_state(checkpoint))
     with tqdm(
         total=trainer.config.max_epochs,
         initial=trainer.epoch,
-        desc="embedding",
+        desc=label,
+        position=line or None,
         unit="epoch",
         disable=None if progress else True,  # None: only where there is a terminal
         leave=False,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from bayes_curiosity_ros import cli
@@ -83,7 +84,8 @@ def command(tiny: Path, output: Path, *more: str) -> int:
 
 def ready(settings: CurveSettings, output: Path, wanted: list[Job]) -> Work:
     work = work_of(wanted, settings, output)
-    prepare(wanted, work)
+    for job in wanted:
+        work.ground(job.task, job.bonus).make([job.seed], print)
     return work
 
 
@@ -134,6 +136,25 @@ def test_methods_start_from_the_same_policy_and_placements(tiny, tmp_path):
         np.testing.assert_array_equal(states[mine], states[other])
     assert not first[wanted[0]].equal(first[wanted[1]])
     assert len(list((tmp_path / "prepared").glob("*demonstrations*"))) == 1
+
+
+def test_tasks_are_prepared_side_by_side_like_one_after_the_other(tiny, tmp_path, capfd):
+    tasks = ("reach", "visual_reach")
+    wanted = [Job(task, "curiosity", seed) for task in tasks for seed in (0, 1)]
+    settings = load_curves(tiny)
+    one_by_one = ready(settings, tmp_path / "one", wanted)
+    together = work_of(wanted, settings, tmp_path / "two")
+    prepare(wanted, together, workers=2)
+    assert capfd.readouterr().err.count("policy of seed") == 4
+    for job in wanted:
+        grounds = [work.ground(job.task, job.bonus) for work in (together, one_by_one)]
+        encoders = [ground.trained_encoder().state_dict() for ground in grounds]
+        policies = [ground.learner(job.seed).policy.state_dict() for ground in grounds]
+        torch.testing.assert_close(*encoders, rtol=0, atol=0)
+        torch.testing.assert_close(*policies, rtol=0, atol=0)
+
+    prepare(wanted, together, workers=2)
+    assert capfd.readouterr().err == ""
 
 
 def test_visual_runs_see_through_one_encoder(tiny, tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import sys
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -29,6 +31,7 @@ from bayes_curiosity_ros.experiments.running import (
     parse_seeds,
     results_of,
 )
+from bayes_curiosity_ros.experiments.schedule import run_locally
 from bayes_curiosity_ros.experiments.settings import BONUSES
 from bayes_curiosity_ros.experiments.store import Store, read_rows
 from bayes_curiosity_ros.files import write_atomically
@@ -93,7 +96,7 @@ def run_missing(
     if len(missing) < len(jobs):
         print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are already there", file=sys.stderr)
     with interruptible():
-        prepare(missing, work)
+        prepare(missing, work, arguments.workers)
         train(missing, work, stores, arguments)
     return work
 
@@ -121,11 +124,47 @@ def work_of(jobs: list[Job], settings: CurveSettings, output: Path) -> Work:
     return Work(cells, output)
 
 
-def prepare(jobs: list[Job], work: Work) -> None:
-    """Demonstrations, embeddings and imitated policies of these jobs, made once."""
-    for key in dict.fromkeys((job.task, job.bonus) for job in jobs):
-        seeds = [job.seed for job in jobs if (job.task, job.bonus) == key]
-        work.ground(*key).make(seeds, lambda line: print(line, file=sys.stderr))
+def prepare(jobs: list[Job], work: Work, workers: int) -> None:
+    """Demonstrations, embeddings and imitated policies of these jobs, made once.
+
+    Args:
+        jobs: to be run.
+        work: that runs them.
+        workers: processes; each prepares a task.
+    """
+    seeds: dict[str, dict[str, list[int]]] = {}
+    for job in jobs:
+        if not work.ground(job.task, job.bonus).ready([job.seed]):
+            seeds.setdefault(job.task, {}).setdefault(job.bonus, []).append(job.seed)
+    by_task = [
+        Unprepared(task, methods, line) for line, (task, methods) in enumerate(seeds.items())
+    ]
+    with closing(run_locally(by_task, partial(prepare_task, work), workers)) as prepared:
+        for _ in prepared:
+            pass
+
+
+@dataclass(frozen=True)
+class Unprepared:
+    """A task, its methods' seeds that lack something, and the terminal's line to show it on."""
+
+    task: str
+    seeds: Mapping[str, Sequence[int]]
+    line: int
+
+
+def prepare_task(work: Work, unprepared: Unprepared) -> list[str]:
+    """Make what a task's runs start from; the lines that told of it."""
+    torch.set_num_threads(1)
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        tqdm.write(line, file=sys.stderr)
+
+    for method, seeds in unprepared.seeds.items():
+        work.ground(unprepared.task, method).make(seeds, tell, unprepared.line)
+    return told
 
 
 def train(jobs: list[Job], work: Work, stores: Stores, arguments: argparse.Namespace) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -74,28 +74,35 @@ class Groundwork:
         """The imitated policy of a seed."""
         return self._named(f"policy_{seed}", self._policy_digest, "pt")
 
-    def make(self, seeds: Iterable[int], tell: Tell) -> None:
+    def ready(self, seeds: Iterable[int]) -> bool:
+        """Whether all that runs of these seeds start from is there."""
+        return next(self._missing(seeds), None) is None
+
+    def make(self, seeds: Iterable[int], tell: Tell, line: int = 0) -> None:
         """Make what is missing for runs of these seeds.
 
         Args:
             seeds: of the runs.
             tell: told one line per thing made.
+            line: of the terminal that progress is shown on.
         """
         self._stem.parent.mkdir(parents=True, exist_ok=True)
         # Another process may be at work on other cells of the same task: one makes, one waits.
-        with self._stem.with_name(".lock").open("w") as lock:
+        with self._stem.with_name(f".{self._stem.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._make(seeds, tell)
+            for step in self._missing(seeds, line):
+                step(tell)
 
-    def _make(self, seeds: Iterable[int], tell: Tell) -> None:
+    def _missing(self, seeds: Iterable[int], line: int = 0) -> Iterator[Callable[[Tell], None]]:
+        """What makes the next thing that is not there, one after the other."""
         if not self.demonstrations.exists():
-            self._demonstrate(tell)
+            yield self._demonstrate
         if self._needs_embedding and not self.embedding.exists():
-            self._embed(tell)
+            yield partial(self._embed, line)
         if self.cell.method.pretrained:
             for seed in seeds:
                 if not self.policy(seed).exists():
-                    self._imitate(seed, tell)
+                    yield partial(self._imitate, seed)
 
     def shown(self) -> Demonstrations:
         """The demonstrations."""
@@ -160,14 +167,14 @@ class Groundwork:
             f"{shown.episodes} episodes succeeded"
         )
 
-    def _embed(self, tell: Tell) -> None:
+    def _embed(self, line: int, tell: Tell) -> None:
         """Algorithm 1; interrupted, it goes on at the last epoch."""
         shown, seed = self.shown(), self.cell.training.demonstrations.seed
         seen = Observations(shown.vectors, shown.images)
         settings = self.cell.training.embedding
         trainer = EmbeddingTrainer(self.random_encoder(seed), seen, shown.actions, settings, seed)
         part = self.embedding.with_suffix(".part")
-        encoder = train_embedding(trainer, checkpoint=part)
+        encoder = train_embedding(trainer, checkpoint=part, label=self.cell.task, line=line)
         save_model(self.embedding, SavedModel(Curiosity(encoder)))
         part.unlink()
         tell(
