@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import ast
 import re
-import sys
 from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
 from bayes_curiosity_ros import cli
-
-sys.path.insert(0, str(Path(__file__).parent / "docs"))
 from pages import PAGES, ROOT, commands_of, passages
 from shell import Shell
 from ways import BAG, WAYS, bag_of, run

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 from geometry_msgs.msg import PoseStamped
-from pages import PAGES, ROOT, passages
 from sensor_msgs.msg import JointState
 
 from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.nodes.background import BackgroundNode
+from pages import PAGES, ROOT, passages
 
 PATIENCE_S = 120.0
 LINKED = ("bayes_curiosity_interfaces", "config", "launch", "package.xml", "rviz", "urdf")

@@ -16,10 +16,8 @@ import pytest
 import yaml
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from pages import ROOT
 from rcl_interfaces.srv import DescribeParameters
 from rosbags.rosbag2 import Reader
-from shell import PATIENCE_S, Shell
 
 from bayes_curiosity_ros import bringup
 from bayes_curiosity_ros.episodes.episode import Episode, read_episodes
@@ -31,6 +29,8 @@ from bayes_curiosity_ros.robot.cameras.images import INSTALL as OPENCV
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.tasks.arm.reach import Reach
 from bayes_curiosity_ros.up import command_of
+from pages import ROOT
+from shell import PATIENCE_S, Shell
 
 Way = Callable[[Shell, str], None]
 RECORDED = "bayes-curiosity up --record"

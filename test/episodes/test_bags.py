@@ -7,7 +7,6 @@ import pytest
 import yaml
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
-from pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
@@ -19,6 +18,7 @@ from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.episodes.storage import Record
 from bayes_curiosity_ros.episodes.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
+from pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
 
 LAYOUTS = {
     "mcap": {},

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from pretended import TYPES, Run, topic, write_bag
 from rclpy.serialization import serialize_message
 
 from bayes_curiosity_interfaces.msg import Observation
@@ -13,6 +12,7 @@ from bayes_curiosity_ros.episodes.metadata import Topic
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.episodes.storage import Record
 from bayes_curiosity_ros.episodes.writer import BagWriter
+from pretended import TYPES, Run, topic, write_bag
 
 
 def episodes_of(path, **options):

@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
 from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Reader
 
@@ -19,6 +18,7 @@ from bayes_curiosity_ros.episodes.redrive import Redriver
 from bayes_curiosity_ros.episodes.storage import Record
 from bayes_curiosity_ros.episodes.writer import BagWriter
 from bayes_curiosity_ros.tasks.registry import make_task
+from pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
 
 
 def test_info_and_episodes_are_told(tmp_path, capsys):

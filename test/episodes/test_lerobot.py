@@ -9,7 +9,6 @@ import json
 import numpy as np
 import pytest
 from PIL import Image
-from pretended import Run, write_bag
 
 from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.episodes import lerobot
@@ -18,6 +17,7 @@ from bayes_curiosity_ros.episodes.errors import BagError
 from bayes_curiosity_ros.episodes.lerobot_frames import frame_rate
 from bayes_curiosity_ros.episodes.lerobot_stats import column_stats, histogram, image_stats
 from bayes_curiosity_ros.episodes.reader import BagReader
+from pretended import Run, write_bag
 
 parquet = pytest.importorskip("pyarrow.parquet")
 EPISODES, STEPS, FPS = 3, 5, 10
@@ -152,9 +152,8 @@ def test_a_full_file_is_followed_by_another(tmp_path, monkeypatch):
 def test_what_is_not_whole_is_left_out_and_named(tmp_path, capsys):
     write_bag(tmp_path / "bag", close=False)
     records = list(BagReader(tmp_path / "bag").records())
-    from pretended import TYPES, topic
-
     from bayes_curiosity_ros.episodes.writer import BagWriter
+    from pretended import TYPES, topic
 
     bag = BagWriter(tmp_path / "less", about={"task": "reach"})
     for name in TYPES:

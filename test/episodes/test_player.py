@@ -4,12 +4,12 @@ import threading
 import time
 
 import pytest
-from pretended import Run, write_bag
 
 from bayes_curiosity_ros.episodes.errors import BagError
 from bayes_curiosity_ros.episodes.player import Transport, cues, parse_selection
 from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.errors import ConfigError
+from pretended import Run, write_bag
 
 
 @pytest.fixture

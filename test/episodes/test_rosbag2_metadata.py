@@ -10,11 +10,11 @@ import sqlite3
 import pytest
 import yaml
 from mcap.reader import make_reader
-from pretended import Run, topic, write_bag
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, ReliabilityPolicy
 
 from bayes_curiosity_ros.episodes.metadata import Qos, Topic
 from bayes_curiosity_ros.episodes.writer import BagWriter
+from pretended import Run, topic, write_bag
 
 POLICIES = {
     "history": HistoryPolicy,

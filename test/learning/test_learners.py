@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import ALGORITHMS, CountingBonus, Identity, make_algorithm
 
 from bayes_curiosity_ros.curiosity.bonus import NoBonus
 from bayes_curiosity_ros.errors import ConfigError, InputError, ModelFileError
@@ -22,6 +21,7 @@ from bayes_curiosity_ros.learning.rollout import collect
 from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
 from bayes_curiosity_ros.tasks.demonstrations import demonstrations
 from bayes_curiosity_ros.tasks.registry import make_task
+from helpers import ALGORITHMS, CountingBonus, Identity, make_algorithm
 
 
 def make_trainer(algorithm: str, seed: int = 0, task=None, bonus=None, sampling=None) -> Trainer:

@@ -25,6 +25,7 @@ from bayes_curiosity_ros.nodes.conversions.observations import (
 )
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
+WAIT_S = 30.0
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -95,6 +96,34 @@ class Graph:
         summary = EpisodeSummary(episode=episode, steps=len(vectors) - 1, outcome=outcome)
         self.publish("episode", summary)
         return rewards
+
+
+def parameters(**values) -> list[str]:
+    """Of a node, as words of its command line; `__` stands for a dot."""
+    words = ["--ros-args"]
+    for name, value in values.items():
+        words += ["-p", f"{name.replace('__', '.')}:={value}"]
+    return words
+
+
+def inbox(background, kind, topic, qos=EPISODE_QOS) -> queue.Queue:
+    """What is said on a topic from now on."""
+    messages: queue.Queue = queue.Queue()
+    background.node.create_subscription(kind, topic, messages.put, qos)
+    return messages
+
+
+def eventually(messages: queue.Queue, fits, timeout_s: float = WAIT_S):
+    """The first message that fits."""
+    deadline, last = time.monotonic() + timeout_s, None
+    while time.monotonic() < deadline:
+        try:
+            last = messages.get(timeout=0.2)
+        except queue.Empty:
+            continue
+        if fits(last):
+            return last
+    raise AssertionError(f"no such message within {timeout_s} s; the last was {last}")
 
 
 def until(condition, timeout_s=10.0):

@@ -26,6 +26,7 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.curiosity_node import EPISODE_QOS, LATCHED_QOS
+from graph import parameters
 
 NODE = "bayes_curiosity_ros.nodes.curiosity_node"
 IMAGE_SHAPE = (4, 16, 16)
@@ -62,13 +63,6 @@ def vectors(count: int, seed: int = 0, size: int = 9) -> ObservationBatch:
     return batch_of_observations(
         Observations(np.random.default_rng(seed).normal(size=(count, size)))
     )
-
-
-def parameters(**values) -> list[str]:
-    words = ["--ros-args"]
-    for name, value in values.items():
-        words += ["-p", f"{name.replace('__', '.')}:={value}"]
-    return words
 
 
 @pytest.fixture

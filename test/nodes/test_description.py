@@ -2,8 +2,6 @@
 
 import array
 import signal
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +22,7 @@ from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.kinematics import Kinematics
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "robot")]
-from graph import Graph, until, wait_until_recorded  # noqa: E402
+from graph import Graph, until, wait_until_recorded
 
 DESCRIPTION = "bayes_curiosity_ros.nodes.description_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"

@@ -1,9 +1,7 @@
 """Recorder and replay as processes of their own, in a graph with the real curiosity node."""
 
 import signal
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,19 +19,10 @@ from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
 from bayes_curiosity_ros.up import command_of
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "episodes")]
-from graph import Graph, until, wait_until_recorded  # noqa: E402
+from graph import Graph, parameters, until, wait_until_recorded
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
-
-
-def parameters(**values):
-    words = ["--ros-args"]
-    for name, value in values.items():
-        words += ["-p", f"{name.replace('__', '.')}:={value}"]
-    return words
 
 
 def ended(process, number=signal.SIGINT):

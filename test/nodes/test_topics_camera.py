@@ -1,8 +1,6 @@
 """The camera node on top of a driver's topics; the driver is a real ROS node."""
 
 import array
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.robot.cameras.encodings import DEPTH_HEADER
-
-sys.path.insert(0, str(Path(__file__).parent))
 from graph import until
 
 cv2 = pytest.importorskip("cv2", reason="OpenCV is for real cameras only")

@@ -24,6 +24,7 @@ from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
+from graph import eventually, parameters
 
 COMMANDS, STATES = "driver/command", "driver/state"
 NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
@@ -171,13 +172,6 @@ def test_unknown_joints_are_named(robot, background, controller):
         other.connect(1.0)
 
 
-def parameters(**values) -> list[str]:
-    words = ["--ros-args"]
-    for name, value in values.items():
-        words += ["-p", f"{name.replace('__', '.')}:={value}"]
-    return words
-
-
 def test_the_arm_node_drives_it_after_the_operators_word(start, controller, background, robot):
     """The whole way: reset confirmed by the operator, a step, silence, a stop in mid-motion."""
     start(
@@ -225,16 +219,6 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
     assert trigger("confirm").success
     assert reset(2).code == Status.STOPPED
     assert trigger("release").success
-
-
-def eventually(messages, fits, timeout_s=20.0):
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        with contextlib.suppress(queue.Empty):
-            message = messages.get(timeout=0.2)
-            if fits(message):
-                return message
-    raise AssertionError("no such message")
 
 
 class FakeMoveIt:
