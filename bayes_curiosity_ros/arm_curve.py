@@ -36,7 +36,7 @@ TASK = "arm_reach"
 POINTS = 60
 TIMESTEPS = 8_000
 IMITATION_EPOCHS = 1  # a policy that has imitated for longer has little left to learn
-STEPS_PER_SECOND = 190  # on two cores, the start of each run counted in; a real arm makes 10
+STEPS_PER_SECOND = 150  # on two cores, the start of each run counted in; a real arm makes 10
 # What this experiment decides by itself; all else of the bringup is the user's.
 OWN = {"task", "bonus", "seed", "output", "resume", "timesteps", "model", "policy"}
 OWN |= {"simulated_operator"}
