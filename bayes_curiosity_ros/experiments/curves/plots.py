@@ -30,7 +30,7 @@ SPARE: tuple[Style, ...] = (
     ("#CC79A7", (0, (6, 1))),
     ("#E69F00", (0, (2, 1))),
 )
-COLUMNS = 3
+MAX_COLUMNS = 3
 LABELS = {"rnd": "RND", "vime": "VIME", "none": "no bonus"}
 TITLES = {
     "reach": "Cartesian reach",
@@ -59,9 +59,10 @@ def plot_panels(
     curves: Curves, task: str, panels: Mapping[str, Sequence[str]], path: Path
 ) -> None:
     """One panel per title with these methods of a task, each with its legend."""
-    rows = math.ceil(len(panels) / COLUMNS)
-    size = (3.5 * COLUMNS, 2.8 * rows)
-    figure, grid = plt.subplots(rows, COLUMNS, figsize=size, layout="constrained", squeeze=False)
+    columns = min(len(panels), MAX_COLUMNS)
+    rows = math.ceil(len(panels) / columns)
+    size = (3.5 * columns, 2.8 * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for axes, (title, names) in zip(grid.flat, panels.items(), strict=False):
         _panel(axes, {(task, n): curves[task, n] for n in names if (task, n) in curves}, task)
         axes.set_title(title)
