@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,9 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+
+# The server may learn of us a little later than we of it, and an answer sent before is lost.
+MEET_S = 0.2
 
 
 class ServiceTimeoutError(BayesCuriosityError):
@@ -67,13 +71,16 @@ class BackgroundNode:
         self.close()
 
     def _client(self, kind: Any, name: str, timeout_s: float) -> Client:
-        if name not in self._clients:
+        is_new = name not in self._clients
+        if is_new:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
         if not client.wait_for_service(timeout_s):
             raise ServiceTimeoutError(
                 f"service {name} did not appear within {timeout_s} s; is its node running?"
             )
+        if is_new:
+            time.sleep(MEET_S)
         return client
 
     def _spin(self) -> None:
