@@ -1,7 +1,6 @@
 """The trajectory and MoveIt arms against a controller that is a real ROS node."""
 
 import contextlib
-import queue
 import sys
 import threading
 import time
@@ -24,7 +23,7 @@ from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
-from graph import eventually, parameters
+from graph import eventually, inbox, parameters
 
 COMMANDS, STATES = "driver/command", "driver/state"
 NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
@@ -186,10 +185,8 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
             trajectory__driver_joints=f"[{','.join(NAMES)}]",
         )[1:],
     )
-    statuses: queue.Queue = queue.Queue()
-    background.node.create_subscription(ArmStatus, "arm/status", statuses.put, LATCHED_QOS)
-    states: queue.Queue = queue.Queue()
-    background.node.create_subscription(ArmState, "arm/state", states.put, EPISODE_QOS)
+    statuses = inbox(background, ArmStatus, "arm/status", LATCHED_QOS)
+    states = inbox(background, ArmState, "arm/state")
     actions = background.node.create_publisher(Action, "action", EPISODE_QOS)
 
     def reset(episode):
@@ -209,12 +206,12 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
         time.sleep(0.01)
     time.sleep(0.5)
     actions.publish(Action(episode=1, step=0, joint_deltas=[0.01] * 6))
-    eventually(states, lambda m: (m.episode, m.step) == (1, 1))
-    halted = eventually(statuses, lambda m: "no command for" in m.reason)
+    eventually(states, lambda m: (m.episode, m.step) == (1, 1), 20.0)
+    halted = eventually(statuses, lambda m: "no command for" in m.reason, 20.0)
     assert "the episode is over" in halted.reason
     assert not controller.velocity.any()
     actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))
-    eventually(statuses, lambda m: "reset_episode first" in m.reason)
+    eventually(statuses, lambda m: "reset_episode first" in m.reason, 20.0)
     assert trigger("stop").success
     assert trigger("confirm").success
     assert reset(2).code == Status.STOPPED

@@ -133,9 +133,10 @@ def prepare(jobs: list[Job], work: Work, workers: int) -> None:
         workers: processes; each prepares a task.
     """
     seeds: dict[str, dict[str, list[int]]] = {}
-    for job in jobs:
-        if not work.ground(job.task, job.bonus).ready([job.seed]):
-            seeds.setdefault(job.task, {}).setdefault(job.bonus, []).append(job.seed)
+    for task, method in dict.fromkeys((job.task, job.bonus) for job in jobs):
+        wanted = [job.seed for job in jobs if (job.task, job.bonus) == (task, method)]
+        if not work.ground(task, method).ready(wanted):
+            seeds.setdefault(task, {})[method] = wanted
     by_task = [
         Unprepared(task, methods, line) for line, (task, methods) in enumerate(seeds.items())
     ]
@@ -146,25 +147,20 @@ def prepare(jobs: list[Job], work: Work, workers: int) -> None:
 
 @dataclass(frozen=True)
 class Unprepared:
-    """A task, its methods' seeds that lack something, and the terminal's line to show it on."""
+    """A task, its methods that lack something and their seeds, and its line of the terminal."""
 
     task: str
     seeds: Mapping[str, Sequence[int]]
     line: int
 
 
-def prepare_task(work: Work, unprepared: Unprepared) -> list[str]:
-    """Make what a task's runs start from; the lines that told of it."""
+def prepare_task(work: Work, unprepared: Unprepared) -> list[Row]:
+    """Make what a task's runs start from; no rows come of it."""
     torch.set_num_threads(1)
-    told: list[str] = []
-
-    def tell(line: str) -> None:
-        told.append(line)
-        tqdm.write(line, file=sys.stderr)
-
+    tell = partial(tqdm.write, file=sys.stderr)
     for method, seeds in unprepared.seeds.items():
         work.ground(unprepared.task, method).make(seeds, tell, unprepared.line)
-    return told
+    return []
 
 
 def train(jobs: list[Job], work: Work, stores: Stores, arguments: argparse.Namespace) -> None:
