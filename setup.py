@@ -18,7 +18,10 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        (f"share/{NAME}/config", glob("config/*.yaml")),
+        *(
+            (f"share/{NAME}/config/{kind}", glob(f"config/{kind}/*.yaml"))
+            for kind in ("robots", "bringup", "experiments")
+        ),
         (f"share/{NAME}/launch", glob("launch/*.launch.py")),
         (f"share/{NAME}/rviz", glob("rviz/*.rviz")),
         (f"share/{NAME}/urdf", glob("urdf/*")),

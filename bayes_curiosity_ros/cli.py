@@ -12,9 +12,12 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("bayes_curiosity_ros.up", "start the whole stack: arm, camera, curiosity, learner"),
+    "up": (
+        "bayes_curiosity_ros.bringup.up",
+        "start the whole stack: arm, camera, curiosity, learner",
+    ),
     "prepare": (
-        "bayes_curiosity_ros.experiments.prepare",
+        "bayes_curiosity_ros.learning.preparation",
         "demonstrations, embedding and an imitated policy, for learning on the arm",
     ),
     "surface": (
@@ -30,9 +33,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "bayes_curiosity_ros.nodes.replay_command",
         "recorded episodes on the graph again, compared, or re-driven in simulation",
     ),
-    "bag": ("bayes_curiosity_ros.episodes.command", "what is in a bag; export or repair it"),
-    "embed": ("bayes_curiosity_ros.episodes.embed", "Algorithm 1 from recorded demonstrations"),
-    "score": ("bayes_curiosity_ros.episodes.score", "curiosity of every recorded observation"),
+    "bag": ("bayes_curiosity_ros.bags.command", "what is in a bag; export or repair it"),
+    "embed": ("bayes_curiosity_ros.bags.embed", "Algorithm 1 from recorded demonstrations"),
+    "score": ("bayes_curiosity_ros.bags.score", "curiosity of every recorded observation"),
     "view": ("bayes_curiosity_ros.tasks.arm.view", "watch the simulated arm, or film it"),
 }
 

@@ -23,11 +23,11 @@ from mcap.writer import Writer as PlainWriter
 from rosbags.rosbag2 import Reader as RosbagsReader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from bayes_curiosity_ros.episodes.episode import read_episodes
-from bayes_curiosity_ros.episodes.peek import STEP_TYPES
-from bayes_curiosity_ros.episodes.reader import BagReader
-from bayes_curiosity_ros.episodes.storage import Record
-from bayes_curiosity_ros.episodes.writer import BagWriter
+from bayes_curiosity_ros.bags.episode import read_episodes
+from bayes_curiosity_ros.bags.peek import STEP_TYPES
+from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.bags.storage import Record
+from bayes_curiosity_ros.bags.writer import BagWriter
 from benchmarks._report import report
 
 SECONDS = 10.0

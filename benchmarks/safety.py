@@ -127,7 +127,7 @@ class Arms:
 def main() -> int:
     """Run and report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--robot", default="jaco.yaml", help="file in config/, or a path")
+    parser.add_argument("--robot", default="jaco.yaml", help="file in config/robots/, or a path")
     parser.add_argument("--commands", type=int, default=100_000)
     parser.add_argument("--arms", type=int, default=256)
     parser.add_argument("--seed", type=int, default=0)

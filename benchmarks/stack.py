@@ -32,10 +32,10 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.learning.algorithm import SampledAction
 from bayes_curiosity_ros.learning.cell import TaskCell, run_episode
 from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.settings import LearnerConfig, make_trainer
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
-from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter

@@ -3,7 +3,7 @@
 Same sparse Pendulum, 50 parallel copies, 32×32 tanh networks, batches of 5,000 steps, 10
 conjugate-gradient iterations, δ = 0.01, γ = 0.99, one thread each, run in turns. What differs is
 each library's own: its value function (theirs a network, ours the linear baseline), its advantage
-λ (theirs 0.95, ours as in config/table1.yaml) and its policy's deviation (theirs a constant
+λ (theirs 0.95, ours as in config/experiments/table1.yaml) and its policy's deviation (theirs a constant
 vector, ours a network).
 """
 
@@ -22,15 +22,15 @@ import numpy as np
 import torch
 
 from bayes_curiosity_ros.curiosity.bonus import NoBonus
-from bayes_curiosity_ros.experiments.build import build_algorithm
-from bayes_curiosity_ros.experiments.settings import load_settings
+from bayes_curiosity_ros.experiments.table1.build import build_algorithm
+from bayes_curiosity_ros.experiments.table1.settings import load_settings
 from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.learning.trpo import TrpoConfig
 from bayes_curiosity_ros.tasks.registry import make_task
 from benchmarks._peers import PeerProcess
 from benchmarks._report import report
 
-CONFIG = Path(__file__).resolve().parents[1] / "config" / "table1.yaml"
+CONFIG = Path(__file__).resolve().parents[1] / "config/experiments" / "table1.yaml"
 SPEED_BAR = 20.0
 
 

@@ -12,7 +12,7 @@ from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from bayes_curiosity_ros import bringup
+from bayes_curiosity_ros.bringup import table as bringup
 from launch import LaunchContext, LaunchDescription
 
 
@@ -43,7 +43,10 @@ def _nodes(context: LaunchContext) -> list:
             executable=spec.executable,
             name=spec.name,
             namespace=chosen["namespace"],
-            parameters=[*(f"{share}/config/{name}" for name in spec.files), dict(spec.parameters)],
+            parameters=[
+                *(f"{share}/config/bringup/{name}" for name in spec.files),
+                dict(spec.parameters),
+            ],
             respawn=spec.respawn,
             additional_env={bringup.DIE_WITH_PARENT: "1"},
             output="screen",

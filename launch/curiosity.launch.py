@@ -11,7 +11,9 @@ from launch import LaunchDescription
 def generate_launch_description() -> LaunchDescription:
     """Arguments and the node."""
     package = "bayes_curiosity_ros"
-    defaults = PathJoinSubstitution([FindPackageShare(package), "config", "curiosity.yaml"])
+    defaults = PathJoinSubstitution(
+        [FindPackageShare(package), "config", "bringup", "curiosity.yaml"]
+    )
     return LaunchDescription(
         [
             DeclareLaunchArgument("params", default_value=defaults, description="parameter file"),

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bayes_curiosity_ros import cli
-from pages import PAGES, ROOT, commands_of, passages
-from shell import Shell
-from ways import BAG, WAYS, bag_of, run
+from support.pages import PAGES, ROOT, commands_of, passages
+from support.shell import Shell
+from support.ways import BAG, WAYS, bag_of, run
 
 PASSAGES = {passage.where: passage for page in PAGES for passage in passages(page)}
 SHOWN = [where for where, passage in PASSAGES.items() if passage.commands]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.registry import Registry
+from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.data import Transitions
+
+if TYPE_CHECKING:
+    from bayes_curiosity_ros.curiosity.encoder import Encoder
 
 
 @runtime_checkable
@@ -34,6 +40,62 @@ class Bonus(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class BonusInputs:
+    """What a bonus is made from, besides its own options.
+
+    Attributes:
+        vector_size: numbers in an observation.
+        action_size: numbers in an action.
+        seed: of what the bonus draws.
+        encoder: gives the encoder whose latent space novelty is measured in; asked only by a
+            bonus that needs one.
+        latent_last: whether observations end with the encoder's latent space already, as those
+            of a task that is seen through the encoder do.
+    """
+
+    vector_size: int
+    action_size: int
+    seed: int
+    encoder: Callable[[], Encoder]
+    latent_last: bool = False
+
+
+@dataclass(frozen=True)
+class BonusEntry:
+    """A kind of bonus.
+
+    Attributes:
+        name: what users type.
+        make: from options, as a configuration file has them, and inputs to a bonus.
+        label: name in figures.
+        encoder: whether it measures novelty in the latent space of an encoder.
+        node: whether over ROS it is a node of its own; else it lives in the learner.
+        weighted: whether it has an option `weight`, its factor in the reward.
+    """
+
+    name: str
+    make: Callable[[Mapping[str, Any], BonusInputs], Bonus]
+    label: str
+    encoder: bool = False
+    node: bool = False
+    weighted: bool = True
+
+
+BONUSES: Registry[BonusEntry] = Registry("bonus", BonusEntry, "bayes_curiosity_ros.curiosity")
+
+
+@dataclass(frozen=True)
+class NoBonusConfig:
+    """Options of no bonus.
+
+    Attributes:
+        per_step: the same reward for every step, as a control: negative is a price on time.
+    """
+
+    per_step: float = 0.0
+
+
 class NoBonus:
     """The vanilla learner's bonus: zero, or the same for every step as a control."""
 
@@ -51,3 +113,8 @@ class NoBonus:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         pass
+
+
+@BONUSES.register("none", label="no bonus", weighted=False)
+def _make(options: Mapping[str, Any], inputs: BonusInputs) -> NoBonus:
+    return NoBonus(build(NoBonusConfig, options, "bonus none").per_step)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import build
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig, EmbeddingTrainer
@@ -125,3 +127,11 @@ class ContinualCuriosity(Curiosity):
         if self.continual.target == "action":
             return sample.actions
         return sample.next_observations.vectors - sample.observations.vectors
+
+
+@BONUSES.register("continual_curiosity", label="continual curiosity", encoder=True)
+def _make(options: Mapping[str, Any], inputs: BonusInputs) -> ContinualCuriosity:
+    own = dict(options)
+    continual = build(ContinualConfig, own.pop("continual", {}), "bonus continual_curiosity")
+    config = build(CuriosityConfig, own, "bonus continual_curiosity")
+    return ContinualCuriosity(inputs.encoder(), config, continual, inputs.seed)

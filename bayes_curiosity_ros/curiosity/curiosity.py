@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bayes_curiosity_ros.configuration.settings import build
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder, with_constant
 from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
@@ -142,3 +144,37 @@ class Curiosity:
         if self.config.form == "paper":
             shaped -= math.log(beta)
         return self.config.weight * shaped
+
+
+class LatentCuriosity:
+    """Curiosity of observations that end with the latent space: only the regression is left.
+
+    Args:
+        curiosity: with the encoder that the latent space came from.
+    """
+
+    def __init__(self, curiosity: Curiosity) -> None:
+        self.curiosity = curiosity
+
+    def evaluate(self, transitions: Transitions) -> np.ndarray:
+        return self.curiosity.evaluate_latent(self._latent(transitions.next_observations))
+
+    def update(self, episodes: Sequence[Transitions]) -> None:
+        for episode in episodes:
+            self.curiosity.observe_latent(self._latent(episode.visited()))
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.curiosity.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.curiosity.load_state_dict(state)
+
+    def _latent(self, observations: Observations) -> Tensor:
+        size = self.curiosity.encoder.config.latent_size
+        return torch.from_numpy(observations.vectors[:, -size:].astype(np.float32))
+
+
+@BONUSES.register("curiosity", label="curiosity", encoder=True, node=True)
+def _make(options: Mapping[str, Any], inputs: BonusInputs) -> Bonus:
+    curiosity = Curiosity(inputs.encoder(), build(CuriosityConfig, options, "bonus curiosity"))
+    return LatentCuriosity(curiosity) if inputs.latent_last else curiosity

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bayes_curiosity_ros.configuration.settings import build
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.inputs import checked_images, finite_rows, undrawn, unit_images
 from bayes_curiosity_ros.curiosity.normalise import RunningMoments
@@ -274,3 +276,9 @@ def _draw_weights(module: nn.Module, generator: torch.Generator) -> None:
             nn.init.orthogonal_(layer.weight, gain=math.sqrt(2.0), generator=generator)
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
+
+
+@BONUSES.register("rnd", label="RND")
+def _make(options: Mapping[str, Any], inputs: BonusInputs) -> Rnd:
+    config = build(RndConfig, {"vector_size": inputs.vector_size, **options}, "bonus rnd")
+    return Rnd(config, torch.Generator().manual_seed(inputs.seed))

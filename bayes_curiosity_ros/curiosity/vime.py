@@ -22,6 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bayes_curiosity_ros.configuration.settings import build
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
 from bayes_curiosity_ros.curiosity.data import Transitions
 from bayes_curiosity_ros.curiosity.dynamics import DynamicsNetwork, with_one
 from bayes_curiosity_ros.curiosity.evidence_bound import BoundGradient
@@ -252,3 +254,10 @@ def build_network(config: VimeConfig, generator: torch.Generator) -> DynamicsNet
 def _whiten(values: np.ndarray, moments: RunningMoments) -> Tensor:
     whitened = (values - moments.mean) / moments.deviation(DEVIATION_FLOOR)
     return torch.from_numpy(whitened.clip(-CLIP_DEVIATIONS, CLIP_DEVIATIONS).astype(np.float32))
+
+
+@BONUSES.register("vime", label="VIME")
+def _make(options: Mapping[str, Any], inputs: BonusInputs) -> Vime:
+    sizes = {"vector_size": inputs.vector_size, "action_size": inputs.action_size}
+    config = build(VimeConfig, {**sizes, **options}, "bonus vime")
+    return Vime(config, torch.Generator().manual_seed(inputs.seed))

@@ -9,11 +9,11 @@ from typing import Any
 # name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
 EXPERIMENTS: dict[str, tuple[str, str]] = {
     "table1": (
-        "bayes_curiosity_ros.experiments.table1",
+        "bayes_curiosity_ros.experiments.table1.command",
         "sparse classic control: 4 tasks, 3 learners, 4 bonuses",
     ),
     "tune": (
-        "bayes_curiosity_ros.experiments.tune",
+        "bayes_curiosity_ros.experiments.table1.tune",
         "the weights of the table's bonuses, on seeds it does not report",
     ),
     "curves": (
@@ -21,7 +21,7 @@ EXPERIMENTS: dict[str, tuple[str, str]] = {
         "the arm's learning curves: reach and grasp, from coordinates and from images",
     ),
     "arm": (
-        "bayes_curiosity_ros.arm_curve",
+        "bayes_curiosity_ros.experiments.arm.command",
         "the arm's own learning curve: reach with curiosity and RND, over ROS",
     ),
     "ablations": (

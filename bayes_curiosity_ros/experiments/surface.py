@@ -13,12 +13,12 @@ import torch
 
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.curiosity.embedding import EmbeddingTrainer, train_embedding
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.learning.preparation import observations_of, train_encoder
 from bayes_curiosity_ros.tasks.classic.mountaincar import MAX_POSITION, MAX_SPEED, MIN_POSITION
-from bayes_curiosity_ros.tasks.demonstrations import demonstrations
+from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig, collect
 from bayes_curiosity_ros.tasks.registry import make_task
 from bayes_curiosity_ros.tasks.simulation import Simulation
 
@@ -27,8 +27,7 @@ from matplotlib import pyplot as plt
 
 GRID = 121
 CELL = np.array([0.05, 0.005])  # states closer than this, in position and velocity, are one place
-DEMONSTRATIONS = 2000
-DEMONSTRATION_NOISE = 0.1
+DEMONSTRATIONS = DemonstrationConfig(count=2000, noise_std=0.1, parallel=20)
 
 
 class SurfaceError(BayesCuriosityError):
@@ -79,15 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def learn_curiosity(seed: int, rng: np.random.Generator) -> Curiosity:
     """Algorithm 1 on the scripted expert's demonstrations, then a regression at the prior."""
-    observations, actions = demonstrations("mountaincar", DEMONSTRATIONS, DEMONSTRATION_NOISE, rng)
+    shown = collect(make_task("mountaincar"), DEMONSTRATIONS, rng=rng)
     encoder = Encoder(EncoderConfig(vector_size=2), torch.Generator().manual_seed(seed))
-    trainer = EmbeddingTrainer(encoder, Observations(observations), actions, seed=seed)
-    train_embedding(trainer)
-    print(
-        f"embedding: held-out negative log-likelihood {trainer.losses[0]:.2f} → "
-        f"{trainer.best_loss:.2f} nats in {trainer.epoch} epochs"
-    )
-    return Curiosity(encoder, CuriosityConfig())
+    trained, summary = train_encoder(encoder, observations_of(shown), shown.actions, seed=seed)
+    print(summary)
+    return Curiosity(trained, CuriosityConfig())
 
 
 def measure(curiosity: Curiosity, earlier_episodes: int, rng: np.random.Generator) -> Surface:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bayes_curiosity_ros.configuration.registry import Registry
+from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.learning.critic import Critic
 from bayes_curiosity_ros.learning.episodes import Episodes
-from bayes_curiosity_ros.learning.policy import GaussianPolicy
+from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
 from bayes_curiosity_ros.learning.returns import generalised_advantages
 from bayes_curiosity_ros.learning.rollout import Behaviour
+from bayes_curiosity_ros.tasks.task import Task
 
 
 class Algorithm(Protocol):
@@ -29,6 +33,11 @@ class Algorithm(Protocol):
         """How to act for the extrinsic return alone, without noise."""
         ...
 
+    @property
+    def imitator(self) -> GaussianPolicy | None:
+        """The policy that imitation may train beforehand; None where there is none."""
+        ...
+
     def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
         """Learn from new episodes; the bonus is only evaluated here. Returns diagnostics."""
         ...
@@ -40,6 +49,46 @@ class Algorithm(Protocol):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` gave."""
         ...
+
+
+@dataclass(frozen=True)
+class LearnerEntry:
+    """A kind of learner.
+
+    Attributes:
+        name: what users type.
+        make: from task, configuration, shape of a policy and a source of randomness to a learner.
+        config: dataclass of its settings, each with a default.
+    """
+
+    name: str
+    make: Callable[[Task, Any, PolicyConfig, np.random.Generator], Algorithm]
+    config: type
+
+
+LEARNERS: Registry[LearnerEntry] = Registry(
+    "learner", LearnerEntry, "bayes_curiosity_ros.learning"
+)
+
+
+def make_learner(
+    name: str,
+    task: Task,
+    options: Mapping[str, Any],
+    policy: PolicyConfig,
+    rng: np.random.Generator,
+) -> Algorithm:
+    """A learner with fresh networks.
+
+    Args:
+        name: of the learner.
+        task: that it learns.
+        options: of the learner's configuration, those that differ from its defaults.
+        policy: shape of the policy of a learner that has a Gaussian one.
+        rng: source of its weights, and of whatever it draws later.
+    """
+    entry = LEARNERS[name]
+    return entry.make(task, build(entry.config, options, f"learner {name}"), policy, rng)
 
 
 class SampledAction:
@@ -80,6 +129,10 @@ class OnPolicy(ABC):
         self.critic = critic
         self.discount = discount
         self.gae_lambda = gae_lambda
+
+    @property
+    def imitator(self) -> GaussianPolicy:
+        return self.policy
 
     def explore(self) -> Behaviour:
         return SampledAction(self.policy)

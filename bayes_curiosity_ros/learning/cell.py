@@ -7,9 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
+from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.rollout import Behaviour
 from bayes_curiosity_ros.tasks.task import Task
+
+
+class EpisodeAbortedError(BayesCuriosityError):
+    """The arm was stopped, halted or lost in mid-episode; there is nothing to learn from."""
 
 
 class Cell(Protocol):

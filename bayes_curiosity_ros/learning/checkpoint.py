@@ -14,7 +14,7 @@ from bayes_curiosity_ros.errors import ModelFileError
 from bayes_curiosity_ros.files import load_state, save_state
 from bayes_curiosity_ros.learning.trainer import Trainer
 
-FORMAT = "bayes_curiosity_training/1"
+FORMAT = "bayes_curiosity_training/2"
 ARRAY = "numpy array"
 
 

@@ -12,6 +12,7 @@ from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.network import Mlp
 from bayes_curiosity_ros.learning.optimizer import Adam
 from bayes_curiosity_ros.learning.returns import discounted_sums
+from bayes_curiosity_ros.tasks.task import Task
 
 
 class Critic(Protocol):
@@ -46,6 +47,11 @@ class LinearBaseline:
         self.scale = scale
         self.discount = discount
         self.ridge = ridge
+
+    @classmethod
+    def for_task(cls, task: Task, discount: float) -> LinearBaseline:
+        """The baseline of a task's observations."""
+        return cls(task.observation_center, task.observation_scale, discount)
 
     def estimate(self, episodes: Episodes, rewards: np.ndarray) -> np.ndarray:
         mask = episodes.mask

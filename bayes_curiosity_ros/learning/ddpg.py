@@ -12,11 +12,14 @@ from torch import Tensor
 
 from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.buffer import Buffer
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.network import Mlp
 from bayes_curiosity_ros.learning.optimizer import Adam
-from bayes_curiosity_ros.learning.replay import Replay
+from bayes_curiosity_ros.learning.policy import PolicyConfig
 from bayes_curiosity_ros.learning.rollout import Behaviour
+from bayes_curiosity_ros.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class DdpgConfig:
         minibatch: transitions per update.
         updates_per_step: gradient updates per environment step.
         polyak: τ, how far targets move per update.
-        replay_capacity: transitions kept.
+        buffer_capacity: transitions kept.
         noise_std: stationary deviation of the exploration noise, actions being in [-1, 1].
         noise_correlation: of the noise from step to step; 0 is white, near 1 Ornstein–Uhlenbeck.
         warmup_steps: environment steps taken at random before anything is learned. A bonus at
@@ -48,7 +51,7 @@ class DdpgConfig:
     minibatch: int = 64
     updates_per_step: float = 0.5
     polyak: float = 0.01
-    replay_capacity: int = 100_000
+    buffer_capacity: int = 100_000
     noise_std: float = 0.2
     noise_correlation: float = 0.0
     warmup_steps: int = 1000
@@ -63,8 +66,8 @@ class DdpgConfig:
             )
         if min(self.actor_rate, self.critic_rate, self.reward_scale) <= 0:
             raise ConfigError("actor_rate, critic_rate and reward_scale must be > 0")
-        if min(self.minibatch, self.replay_capacity) < 1 or self.updates_per_step <= 0:
-            raise ConfigError("minibatch, replay_capacity and updates_per_step must be > 0")
+        if min(self.minibatch, self.buffer_capacity) < 1 or self.updates_per_step <= 0:
+            raise ConfigError("minibatch, buffer_capacity and updates_per_step must be > 0")
         if self.bonus_refresh < 0:
             raise ConfigError(f"bonus_refresh = {self.bonus_refresh} must be ≥ 0")
         if self.noise_std < 0 or not 0 <= self.noise_correlation < 1:
@@ -171,11 +174,16 @@ class Ddpg:
         self.target_critic.parameters.copy_(self.critic.parameters)
         self.actor_adam = Adam(self.actor.network.parameters, config.actor_rate)
         self.critic_adam = Adam(self.critic.parameters, config.critic_rate)
-        self.replay = Replay(config.replay_capacity, size, action_size)
+        self.buffer = Buffer(config.buffer_capacity, size, action_size)
         self.priced = 0
 
+    @property
+    def imitator(self) -> None:
+        """Imitation trains Gaussian policies only."""
+        return
+
     def explore(self) -> Behaviour:
-        warmup = self.replay.added < self.config.warmup_steps
+        warmup = self.buffer.added < self.config.warmup_steps
         return NoisyActor(self.actor, self.config.noise_std, self.config.noise_correlation, warmup)
 
     def exploit(self) -> Behaviour:
@@ -183,13 +191,13 @@ class Ddpg:
 
     def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
         """Remember the episodes, price them, and learn from minibatches."""
-        new = self.replay.add(episodes)
+        new = self.buffer.add(episodes)
         self._price(bonus, new)
-        intrinsic = {"intrinsic": float(self.replay.intrinsic[new].mean())}
-        if self.replay.added <= self.config.warmup_steps:
+        intrinsic = {"intrinsic": float(self.buffer.intrinsic[new].mean())}
+        if self.buffer.added <= self.config.warmup_steps:
             return intrinsic
         updates = max(1, round(episodes.steps * self.config.updates_per_step))
-        rows = self.rng.integers(len(self.replay), size=(updates, self.config.minibatch))
+        rows = self.rng.integers(len(self.buffer), size=(updates, self.config.minibatch))
         with torch.inference_mode():
             for minibatch in self._minibatches(rows):
                 error = self._improve_critic(minibatch)
@@ -199,19 +207,19 @@ class Ddpg:
 
     def _price(self, bonus: Bonus, new: np.ndarray) -> None:
         """The new rows, or all of them once the memory has grown enough."""
-        if self.replay.added >= (1 + self.config.bonus_refresh) * self.priced:
-            self.priced = self.replay.added
-            new = np.arange(len(self.replay))
-        self.replay.price(bonus, new)
+        if self.buffer.added >= (1 + self.config.bonus_refresh) * self.priced:
+            self.priced = self.buffer.added
+            new = np.arange(len(self.buffer))
+        self.buffer.price(bonus, new)
 
     def _minibatches(self, rows: np.ndarray) -> Iterator[Minibatch]:
         """Gather all updates' data at once: one copy instead of five per update."""
-        replay, actor, scale = self.replay, self.actor, self.config.reward_scale
-        inputs = torch.from_numpy(actor.inputs(replay.observations[rows]))
-        next_inputs = torch.from_numpy(actor.inputs(replay.next_observations[rows]))
-        actions = torch.from_numpy(replay.actions[rows])
-        rewards = torch.from_numpy(scale * (replay.rewards[rows] + replay.intrinsic[rows]))
-        alive = torch.from_numpy(1 - replay.terminated[rows])
+        buffer, actor, scale = self.buffer, self.actor, self.config.reward_scale
+        inputs = torch.from_numpy(actor.inputs(buffer.observations[rows]))
+        next_inputs = torch.from_numpy(actor.inputs(buffer.next_observations[rows]))
+        actions = torch.from_numpy(buffer.actions[rows])
+        rewards = torch.from_numpy(scale * (buffer.rewards[rows] + buffer.intrinsic[rows]))
+        alive = torch.from_numpy(1 - buffer.terminated[rows])
         pairs = torch.cat([inputs, actions], 2)
         columns = (inputs, pairs, rewards[:, :, None], next_inputs)
         continuation = self.config.discount * alive[:, :, None]
@@ -249,7 +257,7 @@ class Ddpg:
             "target_critic": self.target_critic.parameters,
             "actor_adam": self.actor_adam.state_dict(),
             "critic_adam": self.critic_adam.state_dict(),
-            "replay": self.replay.state_dict(),
+            "buffer": self.buffer.state_dict(),
             "priced": self.priced,
             "rng": self.rng.bit_generator.state,
         }
@@ -261,6 +269,12 @@ class Ddpg:
         self.target_critic.parameters.copy_(state["target_critic"])
         self.actor_adam.load_state_dict(state["actor_adam"])
         self.critic_adam.load_state_dict(state["critic_adam"])
-        self.replay.load_state_dict(state["replay"])
+        self.buffer.load_state_dict(state["buffer"])
         self.priced = int(state["priced"])
         self.rng.bit_generator.state = state["rng"]
+
+
+@LEARNERS.register("ddpg", config=DdpgConfig)
+def _make(task: Task, config: DdpgConfig, policy: PolicyConfig, rng: np.random.Generator) -> Ddpg:
+    center, scale = task.observation_center, task.observation_scale
+    return Ddpg(center, scale, task.action_size, config, rng)

@@ -6,16 +6,10 @@ has better eyes than another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 import torch
-from torch import Tensor
 
-from bayes_curiosity_ros.curiosity.bonus import Bonus
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity
-from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import encoder_id
 from bayes_curiosity_ros.errors import ConfigError, InputError
@@ -56,7 +50,7 @@ class PerceivedTask(Task):
 
     Args:
         task: a visual one.
-        encoder: trained on its demonstrations (see `experiments.prepare`).
+        encoder: trained on its demonstrations (see `learning.preparation`).
 
     Raises:
         ConfigError: the task is not visual, or the encoder expects other images than its camera
@@ -101,44 +95,11 @@ class PerceivedTask(Task):
         )
 
 
-class PerceivedCuriosity:
-    """Curiosity of a perceived task: its encoder has run already, only the regression is left.
-
-    Args:
-        curiosity: with the encoder that the task perceives with.
-    """
-
-    def __init__(self, curiosity: Curiosity) -> None:
-        self.curiosity = curiosity
-
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
-        return self.curiosity.evaluate_latent(self._latent(transitions.next_observations))
-
-    def update(self, episodes: Sequence[Transitions]) -> None:
-        for episode in episodes:
-            self.curiosity.observe_latent(self._latent(episode.visited()))
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.curiosity.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.curiosity.load_state_dict(state)
-
-    def _latent(self, observations: Observations) -> Tensor:
-        size = self.curiosity.encoder.config.latent_size
-        return torch.from_numpy(observations.vectors[:, -size:].astype(np.float32))
-
-
 def perceived(task: Task, encoder: Encoder) -> Task:
     """The task as every method sees it: itself, or perceived by the encoder if it is visual."""
     if isinstance(task, ArmTask) and task.visual:
         return PerceivedTask(task, encoder)
     return task
-
-
-def perceived_curiosity(task: Task, curiosity: Curiosity) -> Bonus:
-    """The curiosity on the observations of a task that `perceived` gave."""
-    return PerceivedCuriosity(curiosity) if isinstance(task, PerceivedTask) else curiosity
 
 
 def seen_with(task: Task) -> str:
@@ -153,11 +114,11 @@ def vectors_for(task: Task, observations: Observations) -> np.ndarray:
     return observations.vectors
 
 
-def encoder_config(task: ArmTask, image_trunk: str = "keypoints") -> EncoderConfig:
-    """The encoder that takes what an arm task gives."""
-    camera = task.robot.world.camera
-    if not task.visual:
+def encoder_config(task: Task, image_trunk: str = "keypoints") -> EncoderConfig:
+    """The encoder that takes what a task gives."""
+    if not (isinstance(task, ArmTask) and task.visual):
         return EncoderConfig(vector_size=task.observation_size)
+    camera = task.robot.world.camera
     return EncoderConfig(
         vector_size=task.observation_size,
         image_shape=(4, camera.height, camera.width),

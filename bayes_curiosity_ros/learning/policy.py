@@ -11,9 +11,38 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.network import Linearization, Mlp, parameter_count
+from bayes_curiosity_ros.tasks.task import Task
 
 LOG_STD_RANGE = (-3.0, 1.0)
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """Shape of a Gaussian policy's two networks.
+
+    Attributes:
+        hidden: widths of the hidden layers of either network.
+        output_scale: factor on the last layers' initial weights. It decides how much the first
+            policy varies over the state space; results depend on it.
+        initial_std: standard deviation at first, in units of the action range's half-width.
+    """
+
+    hidden: tuple[int, ...] = (32, 32)
+    output_scale: float = 0.01
+    initial_std: float = 1.0
+
+    def __post_init__(self) -> None:
+        if (
+            min(self.hidden, default=0) < 1
+            or not self.output_scale > 0
+            or not self.initial_std > 0
+        ):
+            raise ConfigError(
+                f"policy: hidden = {self.hidden}, output_scale = {self.output_scale}, "
+                f"initial_std = {self.initial_std}; all must be > 0"
+            )
 
 
 @dataclass(frozen=True)
@@ -88,6 +117,21 @@ class GaussianPolicy:
         self.mean_network = Mlp(sizes, rng, output_scale, storage=self.parameters[:count])
         self.std_network = Mlp(sizes, rng, output_scale, storage=self.parameters[count:])
         self.std_network.layers[-1][1].fill_(math.log(initial_std))
+
+    @classmethod
+    def for_task(
+        cls, task: Task, config: PolicyConfig, rng: np.random.Generator
+    ) -> GaussianPolicy:
+        """A fresh policy of a task's observations and actions."""
+        return cls(
+            task.observation_center,
+            task.observation_scale,
+            task.action_size,
+            rng,
+            config.hidden,
+            config.output_scale,
+            config.initial_std,
+        )
 
     def inputs(self, observations: np.ndarray) -> np.ndarray:
         """Normalised observations (N, D) float32."""

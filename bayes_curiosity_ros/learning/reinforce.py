@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.learning.algorithm import OnPolicy
-from bayes_curiosity_ros.learning.critic import Critic
+from bayes_curiosity_ros.learning.algorithm import LEARNERS, OnPolicy
+from bayes_curiosity_ros.learning.critic import Critic, LinearBaseline
 from bayes_curiosity_ros.learning.optimizer import Adam
-from bayes_curiosity_ros.learning.policy import GaussianPolicy
+from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
 from bayes_curiosity_ros.learning.trpo import surrogate_gradient
+from bayes_curiosity_ros.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -63,3 +65,11 @@ class Reinforce(OnPolicy):
         self.policy.load_state_dict(state["policy"])
         self.critic.load_state_dict(state["critic"])
         self.adam.load_state_dict(state["adam"])
+
+
+@LEARNERS.register("reinforce", config=ReinforceConfig)
+def _make(
+    task: Task, config: ReinforceConfig, policy: PolicyConfig, rng: np.random.Generator
+) -> Reinforce:
+    baseline = LinearBaseline.for_task(task, config.discount)
+    return Reinforce(GaussianPolicy.for_task(task, policy, rng), baseline, config)

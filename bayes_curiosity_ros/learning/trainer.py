@@ -9,30 +9,12 @@ from typing import Any
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.bonus import Bonus
-from bayes_curiosity_ros.errors import ConfigError, ModelFileError
+from bayes_curiosity_ros.errors import ModelFileError
 from bayes_curiosity_ros.learning.algorithm import Algorithm
 from bayes_curiosity_ros.learning.episodes import Episodes
-from bayes_curiosity_ros.learning.rollout import collect, run_episodes
+from bayes_curiosity_ros.learning.gatherer import Gatherer
+from bayes_curiosity_ros.learning.rollout import run_episodes
 from bayes_curiosity_ros.tasks.task import Task
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How much experience an iteration gathers.
-
-    Attributes:
-        parallel: episodes side by side.
-        min_steps: environment steps an iteration has at least; episodes are always finished.
-    """
-
-    parallel: int = 25
-    min_steps: int = 5000
-
-    def __post_init__(self) -> None:
-        if self.parallel < 1 or self.min_steps < 1:
-            raise ConfigError(
-                f"parallel = {self.parallel}, min_steps = {self.min_steps}; both must be ≥ 1"
-            )
 
 
 @dataclass(frozen=True)
@@ -59,6 +41,12 @@ class Iteration:
 class Trainer:
     """Episodes with reward e + bonus; the learner learns, then the bonus does.
 
+    Args:
+        task: what is learnt.
+        algorithm: what learns.
+        bonus: what rewards exploration.
+        gatherer: where episodes come from.
+
     Attributes:
         timesteps: environment steps so far.
         first_success: steps until the end of the first successful episode, or None. Episodes of
@@ -70,30 +58,18 @@ class Trainer:
         task: Task,
         algorithm: Algorithm,
         bonus: Bonus,
-        sampling: Sampling,
-        rng: np.random.Generator,
+        gatherer: Gatherer,
     ) -> None:
         self.task = task
         self.algorithm = algorithm
         self.bonus = bonus
-        self.sampling = sampling
-        self.rng = rng
+        self.gatherer = gatherer
         self.timesteps = 0
         self.first_success: int | None = None
 
     def iterate(self) -> Iteration:
         """One pass: explore, learn, remember what was seen."""
-        episodes = collect(
-            self.task,
-            self.algorithm.explore(),
-            self.sampling.parallel,
-            self.sampling.min_steps,
-            self.rng,
-        )
-        return self.learn(episodes)
-
-    def learn(self, episodes: Episodes) -> Iteration:
-        """The second half of a pass, for episodes gathered elsewhere: on a real arm, say."""
+        episodes = self.gatherer.gather(self.algorithm.explore())
         diagnostics = self.algorithm.update(episodes, self.bonus)
         self.bonus.update(episodes.split())
         self._count(episodes)
@@ -124,7 +100,7 @@ class Trainer:
             "bonus_kind": type(self.bonus).__name__,
             "algorithm": self.algorithm.state_dict(),
             "bonus": self.bonus.state_dict(),
-            "rng": self.rng.bit_generator.state,
+            "gatherer": self.gatherer.state_dict(),
             "timesteps": self.timesteps,
             "first_success": -1 if self.first_success is None else self.first_success,
         }
@@ -148,7 +124,7 @@ class Trainer:
                 )
         self.algorithm.load_state_dict(state["algorithm"])
         self.bonus.load_state_dict(state["bonus"])
-        self.rng.bit_generator.state = state["rng"]
+        self.gatherer.load_state_dict(state["gatherer"])
         self.timesteps = int(state["timesteps"])
         first_success = int(state["first_success"])
         self.first_success = None if first_success < 0 else first_success

@@ -7,13 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.learning.algorithm import OnPolicy
-from bayes_curiosity_ros.learning.critic import Critic
-from bayes_curiosity_ros.learning.policy import Gaussian, GaussianPolicy, LinearizedPolicy
+from bayes_curiosity_ros.learning.algorithm import LEARNERS, OnPolicy
+from bayes_curiosity_ros.learning.critic import Critic, LinearBaseline
+from bayes_curiosity_ros.learning.policy import (
+    Gaussian,
+    GaussianPolicy,
+    LinearizedPolicy,
+    PolicyConfig,
+)
+from bayes_curiosity_ros.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -172,3 +179,9 @@ def line_search(
         if surrogate > before and kl <= max_kl:
             return backtracks, surrogate, kl
     return None
+
+
+@LEARNERS.register("trpo", config=TrpoConfig)
+def _make(task: Task, config: TrpoConfig, policy: PolicyConfig, rng: np.random.Generator) -> Trpo:
+    baseline = LinearBaseline.for_task(task, config.discount)
+    return Trpo(GaussianPolicy.for_task(task, policy, rng), baseline, config)

@@ -13,7 +13,8 @@ from bayes_curiosity_interfaces.msg import Action, ArmStatus, Status
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.errors import BayesCuriosityError, ImageError
+from bayes_curiosity_ros.errors import ImageError
+from bayes_curiosity_ros.learning.cell import EpisodeAbortedError
 from bayes_curiosity_ros.nodes.conversions.arm_states import arm_state_of_message
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images, observation_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import doubles, seconds_of
@@ -27,10 +28,6 @@ from bayes_curiosity_ros.tasks.arm.task import ArmTask
 RETRY_S = 1.0
 RESTING = (ArmStatus.STOPPED, ArmStatus.FAULT, ArmStatus.INACTIVE)
 KEPT_FRAMES = 8
-
-
-class EpisodeAbortedError(BayesCuriosityError):
-    """The arm was stopped, halted or lost in mid-episode; there is nothing to learn from."""
 
 
 class ArmClient:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
-from bayes_curiosity_ros.nodes.arm_supervisor import SupervisorConfig
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.robot.arms.arm import Arm
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.supervisor import SupervisorConfig
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ArmNodeConfig:
 
     Attributes:
         backend: sim, kortex, moveit or trajectory.
-        robot: file in config/, or a path: which arm on which table.
+        robot: file in config/robots/, or a path: which arm on which table.
         task: what is learnt; decides in simulation where the object is put.
         collisions: check every pose for collisions before it is commanded. Off in simulated
             learning, where a collision is an outcome; a real arm insists on it.

@@ -24,7 +24,6 @@ from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig, make_arm
-from bayes_curiosity_ros.nodes.arm_supervisor import ArmSupervisor, State
 from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_state
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.parameters import declare
@@ -33,6 +32,7 @@ from bayes_curiosity_ros.nodes.run import Guarded, run_node
 from bayes_curiosity_ros.nodes.status import status_of
 from bayes_curiosity_ros.robot.arms.arm import ArmState, Executed
 from bayes_curiosity_ros.robot.safety import Change
+from bayes_curiosity_ros.robot.supervisor import ArmSupervisor, State
 
 WATCH_S = 0.02
 STATUS_S = 0.2

@@ -36,7 +36,7 @@ class CameraNodeConfig:
 
     Attributes:
         backend: sim, realsense or topics.
-        robot: file in config/, or a path; its world.camera says what the images look like.
+        robot: file in config/robots/, or a path; its world.camera says what the images look like.
         task: in simulation, decides whether the object is a marker.
         rate_hz: of a real camera.
         autostart: configure and activate without being asked.

@@ -13,6 +13,7 @@ from bayes_curiosity_interfaces.msg import IntrinsicReward, Status
 from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
@@ -42,8 +43,12 @@ class CuriosityClient:
         timeout_s: longest wait for an answer.
 
     Attributes:
+        paid: the rewards so far, as the bonus that learning sees.
         lost: rewards that did not come by topic and were asked for by service.
+        listeners: subscribers of `observation` that the curiosity node has.
     """
+
+    listeners = 1
 
     def __init__(
         self, node: Node, waiter: Waiter, observations: Publisher, timeout_s: float
@@ -57,6 +62,7 @@ class CuriosityClient:
         self._rewards: dict[int, IntrinsicReward] = {}
         self._episode = 0
         self.lost = 0
+        self.paid = GatheredBonus()
         self._inbox = node.create_subscription(
             IntrinsicReward, "intrinsic_reward", self._take, EPISODE_QOS
         )
@@ -90,6 +96,7 @@ class CuriosityClient:
             episode=self._episode, observations=batch_of_observations(observations)
         )
         self._call("update", request)
+        self.paid.add(scores[0][1:])
         return scores
 
     def reset(self) -> None:
@@ -127,3 +134,28 @@ class CuriosityClient:
     def _take(self, message: IntrinsicReward) -> None:
         if message.episode == self._episode:
             self._rewards[message.step] = message
+
+
+class NoCuriosity:
+    """The same where no curiosity node is asked for: nothing is paid, nothing is kept."""
+
+    listeners = 0
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        pass
+
+    def begin(self, episode: int) -> None:
+        pass
+
+    def finish(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
+        nothing = np.zeros(len(observations))
+        return nothing, nothing
+
+    def reset(self) -> None:
+        pass
+
+    def save(self, path: Path) -> None:
+        pass
+
+    def load(self, path: Path) -> None:
+        pass

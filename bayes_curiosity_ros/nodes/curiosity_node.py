@@ -20,13 +20,13 @@ from bayes_curiosity_interfaces.msg import (
 from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.curiosity import Scores
 from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.nodes.conversions.observations import (
     observation_of_message,
     observations_of_batch,
 )
 from bayes_curiosity_ros.nodes.conversions.values import doubles
-from bayes_curiosity_ros.nodes.curiosity_keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import run_node

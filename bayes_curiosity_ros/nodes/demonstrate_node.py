@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_interfaces.msg import Action, EpisodeSummary, Observation
-from bayes_curiosity_ros.episodes.demonstrate import (
+from bayes_curiosity_ros.bags.demonstrate import (
     DemonstratedStep,
     DemonstrationConfig,
     Demonstrator,

@@ -36,7 +36,7 @@ class DescriptionConfig:
     """Parameters of the description node.
 
     Attributes:
-        robot: file in config/, or a path.
+        robot: file in config/robots/, or a path.
         links: publish the frames within the arm; false where robot_state_publisher does.
         rate_hz: of TF and marker, at most.
     """

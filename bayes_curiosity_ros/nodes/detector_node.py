@@ -26,7 +26,7 @@ class DetectorNodeConfig:
     """Parameters of the detector node.
 
     Attributes:
-        robot: file in config/, or a path: camera pose, and the cylinder's size and colour.
+        robot: file in config/robots/, or a path: camera pose, and the cylinder's size and colour.
         detector: what counts as the cylinder.
     """
 

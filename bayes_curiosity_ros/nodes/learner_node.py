@@ -19,19 +19,21 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_interfaces.msg import EpisodeSummary, LearnerStatus, Observation
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
-from bayes_curiosity_ros.learning.cell import run_episode
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.cell import EpisodeAbortedError
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow
 from bayes_curiosity_ros.learning.episodes import Episodes
-from bayes_curiosity_ros.learning.gathered import GatheredBonus
+from bayes_curiosity_ros.learning.gatherer import CellGatherer
 from bayes_curiosity_ros.learning.perception import seen_with, vectors_for
-from bayes_curiosity_ros.nodes.arm_client import ArmClient, EpisodeAbortedError
+from bayes_curiosity_ros.learning.settings import LearnerConfig, make_bonus, make_trainer
+from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import doubles
-from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
-from bayes_curiosity_ros.nodes.episode_log import EpisodeLog, EpisodeRow
-from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
+from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, NoCuriosity
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
@@ -50,7 +52,8 @@ STOP_DELIVERY_S = 0.2
 class LearnerNode(QuietTopics, Node):
     """Gathers episodes over the graph, learns from them, says how it goes.
 
-    It runs in one thread: callbacks are served while it waits for the arm.
+    It runs in one thread: callbacks are served while it waits for the arm. Of the episodes that
+    its gatherer runs it is the audience: what it hears, it publishes.
     """
 
     def __init__(self, ending: Ending) -> None:
@@ -61,17 +64,14 @@ class LearnerNode(QuietTopics, Node):
         self._waiter = Waiter(executor, ending)
         task = config.make_task()
         self.task = config.perceive(task)
-        self.trainer = make_trainer(config, self.task)
-        self.episode = self.iteration = 0
+        self.iteration = 0
         self._paused = False
         self._seen: list[Observations] = []
+        self._log: EpisodeLog | None = None
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
-        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
-        self._episodes = self.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
-        self._status = self.create_publisher(LearnerStatus, "learner/status", LATCHED_QOS)
-        self._stops = self.create_publisher(String, "arm/stop", 10)
+        self._create_interfaces()
         self._arm = ArmClient(
             self,
             self._waiter,
@@ -81,11 +81,27 @@ class LearnerNode(QuietTopics, Node):
             config.operator_confirmed,
             partial(vectors_for, self.task),
         )
-        self._curiosity: CuriosityClient | None = None
-        if config.bonus == "curiosity":
-            self._curiosity = CuriosityClient(
-                self, self._waiter, self._observations, config.step_timeout_s
-            )
+        self._curiosity, bonus = self._make_bonus()
+        self.gatherer = CellGatherer(
+            self.task, self._arm, self, config.seed, config.iteration_steps, config.max_aborts
+        )
+        settings = declare(self, LEARNERS[config.learner].config(), f"{config.learner}.")
+        self.trainer = make_trainer(config, settings, self.task, bonus, self.gatherer)
+
+    def _make_bonus(self) -> tuple[CuriosityClient | NoCuriosity, Bonus]:
+        """The curiosity's node, where the bonus is one, and the bonus that learning sees."""
+        if not BONUSES[self.config.bonus].node:
+            return NoCuriosity(), make_bonus(self.config, self.task)
+        client = CuriosityClient(
+            self, self._waiter, self._observations, self.config.step_timeout_s
+        )
+        return client, client.paid
+
+    def _create_interfaces(self) -> None:
+        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
+        self._episodes = self.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
+        self._status = self.create_publisher(LearnerStatus, "learner/status", LATCHED_QOS)
+        self._stops = self.create_publisher(String, "arm/stop", 10)
         for name, call in (("pause", self._pause), ("resume", self._resume)):
             self.create_service(Trigger, f"learner/{name}", call)
         self.create_service(Trigger, "learner/save", self._where_saved)
@@ -93,19 +109,27 @@ class LearnerNode(QuietTopics, Node):
     def train(self) -> None:
         """From the first episode, or the checkpoint, to the last timestep."""
         self._arm.wait_until_there(self.config.start_timeout_s)
-        if self._curiosity is not None:
-            self._curiosity.wait_until_there(self.config.start_timeout_s)
+        self._curiosity.wait_until_there(self.config.start_timeout_s)
         if self.config.recorded:
             self._wait_for_recorder()
         self._begin()
         self.publish_status(LearnerStatus.RUNNING)
         while self.trainer.timesteps < self.config.timesteps:
-            self._iterate()
+            self.trainer.iterate()
+            self.iteration += 1
+            self._save()
+            self.publish_status(LearnerStatus.RUNNING)
         self.publish_status(LearnerStatus.FINISHED)
-        self._log.close()
+        self.log.close()
+
+    @property
+    def log(self) -> EpisodeLog:
+        """What came of every episode; there since training began."""
+        assert self._log is not None
+        return self._log
 
     def _wait_for_recorder(self) -> None:
-        listeners = 1 if self._curiosity is None else 2
+        listeners = 1 + self._curiosity.listeners
         self._waiter.until(
             lambda: (
                 self._observations.get_subscription_count() >= listeners
@@ -125,14 +149,14 @@ class LearnerNode(QuietTopics, Node):
         status = LearnerStatus(
             state=state,
             reason=reason,
-            algorithm="trpo",
+            algorithm=self.config.learner,
             bonus=self.config.bonus,
             task=self.task.name,
             iterations=self.iteration,
-            episodes=self.episode,
+            episodes=self.gatherer.episode,
             timesteps=self.trainer.timesteps,
         )
-        if hasattr(self, "_log"):
+        if self._log is not None:
             status.successes_per_timestep = self._log.successes_per_timestep
             status.mean_return = self._log.mean_return
             status.steps_per_second = self._steps_per_second(self.trainer.timesteps)
@@ -144,95 +168,64 @@ class LearnerNode(QuietTopics, Node):
         config = self.config
         if config.resume:
             extra = load_checkpoint(config.checkpoint, self.trainer)
-            for name, value in self._fixed().items():
-                if extra.get(name) != value:
-                    raise ConfigError(
-                        f"{config.checkpoint} was made with {name} {extra.get(name)!r}, "
-                        f"this run has {value!r}"
-                    )
-            self.episode, self.iteration = int(extra["episode"]), int(extra["iteration"])
-            if self._curiosity is not None:
-                self._curiosity.load(self._model_path(self.iteration))
-        elif self._curiosity is not None:
+            if extra["encoder"] != seen_with(self.task):
+                raise ConfigError(
+                    f"{config.checkpoint} was made with encoder {extra['encoder']!r}, "
+                    f"this run has {seen_with(self.task)!r}"
+                )
+            self.iteration = int(extra["iteration"])
+            self._curiosity.load(self._model_path(self.iteration))
+        else:
             self._curiosity.reset()
-        self._log = EpisodeLog(Path(config.folder) / LOG, until=self.episode)
+        self._log = EpisodeLog(Path(config.folder) / LOG, until=self.gatherer.episode)
         self._began_s, self._first_timestep = time.monotonic(), self.trainer.timesteps
 
-    def _iterate(self) -> None:
-        parts: list[Episodes] = []
-        steps = 0
-        while steps < self.config.iteration_steps:
-            self._wait_while_paused()
-            parts.append(self._run_episode(self.trainer.timesteps + steps))
-            steps += parts[-1].steps
-        self.trainer.learn(Episodes.concatenate(parts))
-        self.iteration += 1
-        self._save()
-        self.publish_status(LearnerStatus.RUNNING)
-
-    def _run_episode(self, timesteps: int) -> Episodes:
-        """One whole episode; those that are cut short do not count, up to a limit."""
-        for _ in range(self.config.max_aborts):
-            self.episode += 1
-            try:
-                return self._try_episode(timesteps)
-            except EpisodeAbortedError as error:
-                self.get_logger().warning(f"episode {self.episode} aborted: {error}")
-                self._publish_summary(EpisodeSummary.ABORTED)
-                self.publish_status(LearnerStatus.RUNNING, f"waiting for the arm: {error}")
-                self._arm.wait_until_released(self.config.reset_timeout_s)
-        raise EpisodeAbortedError(f"{self.config.max_aborts} episodes in a row were cut short")
-
-    def _try_episode(self, timesteps: int) -> Episodes:
-        if self._curiosity is not None:
-            self._curiosity.begin(self.episode)
+    def begin(self, episode: int) -> None:
+        """An episode is about to begin, unless training was paused."""
+        if self._paused:
+            self.publish_status(LearnerStatus.PAUSED, "learner/pause was called")
+            self._waiter.until(lambda: not self._paused, float("inf"), "learner/resume")
+            self.publish_status(LearnerStatus.RUNNING)
+        self._curiosity.begin(episode)
         self._seen.clear()
-        episode = run_episode(
-            self.task,
-            self._arm,
-            self.trainer.algorithm.explore(),
-            self.config.seed,
-            self.episode,
-            self._publish_observation,
-        )
-        length = int(episode.lengths[0])
-        rewards, curiosity = np.zeros(length + 1), np.zeros(length + 1)
-        if self._curiosity is not None:
-            rewards, curiosity = self._curiosity.finish(Observations.concatenate(self._seen))
-        if isinstance(self.trainer.bonus, GatheredBonus):
-            self.trainer.bonus.add(rewards[1:])
-        self._account(episode, timesteps + length, rewards[1:], curiosity)
-        return episode
 
-    def _account(
-        self, episode: Episodes, timesteps: int, rewards: np.ndarray, curiosity: np.ndarray
-    ) -> None:
-        ended = "failure" if episode.terminated[0] else "time_limit"
-        row = EpisodeRow(
-            self.episode,
-            timesteps,
-            int(episode.lengths[0]),
-            "success" if episode.succeeded[0] else ended,
-            float(episode.returns()[0]),
-            float(rewards.sum()),
-            float(curiosity.mean()),
-        )
-        self._log.add(row)
-        self._publish_summary(OUTCOMES[row.outcome], row)
-        self._show_progress(row)
-
-    def _publish_observation(self, step: int, perceived: np.ndarray) -> None:
-        """Raw, not as the policy perceives it: novelty and bags are about the world."""
+    def see(self, step: int, observation: np.ndarray) -> None:
+        """Publish it raw, not as the policy perceives it: novelty and bags are about the world."""
         raw = self._arm.raw
         self._seen.append(raw)
-        message = Observation(episode=self.episode, step=step, vector=doubles(raw.vectors[0]))
+        episode = self.gatherer.episode
+        message = Observation(episode=episode, step=step, vector=doubles(raw.vectors[0]))
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
         message.header.stamp = self._arm.stamp
         self._observations.publish(message)
 
+    def end(self, episode: Episodes, timesteps: int) -> None:
+        """Ask what the episode earned, take it in, and tell."""
+        rewards, curiosity = self._curiosity.finish(Observations.concatenate(self._seen))
+        ended = "failure" if episode.terminated[0] else "time_limit"
+        row = EpisodeRow(
+            self.gatherer.episode,
+            timesteps,
+            episode.steps,
+            "success" if episode.succeeded[0] else ended,
+            float(episode.returns()[0]),
+            float(rewards[1:].sum()),
+            float(curiosity.mean()),
+        )
+        self.log.add(row)
+        self._publish_summary(OUTCOMES[row.outcome], row)
+        self._show_progress(row)
+
+    def abort(self, error: EpisodeAbortedError) -> None:
+        """The episode was cut short: say so, and wait until the arm may move again."""
+        self.get_logger().warning(f"episode {self.gatherer.episode} aborted: {error}")
+        self._publish_summary(EpisodeSummary.ABORTED)
+        self.publish_status(LearnerStatus.RUNNING, f"waiting for the arm: {error}")
+        self._arm.wait_until_released(self.config.reset_timeout_s)
+
     def _publish_summary(self, outcome: int, row: EpisodeRow | None = None) -> None:
-        message = EpisodeSummary(episode=self.episode, outcome=outcome)
+        message = EpisodeSummary(episode=self.gatherer.episode, outcome=outcome)
         message.header.stamp = self._arm.stamp
         if row is not None:
             message.steps = row.steps
@@ -243,15 +236,10 @@ class LearnerNode(QuietTopics, Node):
 
     def _save(self) -> None:
         """The curiosity's model first: a checkpoint never names one that is not there."""
-        if self._curiosity is not None:
-            self._curiosity.save(self._model_path(self.iteration))
-        extra = self._fixed() | {"episode": self.episode, "iteration": self.iteration}
+        self._curiosity.save(self._model_path(self.iteration))
+        extra = {"encoder": seen_with(self.task), "iteration": self.iteration}
         save_checkpoint(self.config.checkpoint, self.trainer, extra)
         self._model_path(self.iteration - 1).unlink(missing_ok=True)
-
-    def _fixed(self) -> dict[str, Any]:
-        """What may not change when a run is resumed."""
-        return {"seed": self.config.seed, "encoder": seen_with(self.task)}
 
     def _model_path(self, iteration: int) -> Path:
         return (Path(self.config.folder) / f"curiosity_{iteration}.safetensors").resolve()
@@ -278,12 +266,6 @@ class LearnerNode(QuietTopics, Node):
         )
         return response
 
-    def _wait_while_paused(self) -> None:
-        if self._paused:
-            self.publish_status(LearnerStatus.PAUSED, "learner/pause was called")
-            self._waiter.until(lambda: not self._paused, float("inf"), "learner/resume")
-            self.publish_status(LearnerStatus.RUNNING)
-
     def _steps_per_second(self, timesteps: int) -> float:
         elapsed_s = max(time.monotonic() - self._began_s, 1e-9)
         return (timesteps - self._first_timestep) / elapsed_s
@@ -296,7 +278,7 @@ class LearnerNode(QuietTopics, Node):
         self._shown_s = now
         line = (
             f"episode {row.episode:5d}  steps {row.timesteps:6d}/{self.config.timesteps}  "
-            f"success/steps {self._log.successes_per_timestep:.3f}  "
+            f"success/steps {self.log.successes_per_timestep:.3f}  "
             f"curiosity {row.mean_curiosity:+.2f} nats  "
             f"{self._steps_per_second(row.timesteps):4.0f} steps/s"
         )

@@ -17,8 +17,8 @@ from rclpy.serialization import deserialize_message
 
 from bayes_curiosity_interfaces.msg import CuriosityState
 from bayes_curiosity_ros import __version__
-from bayes_curiosity_ros.episodes.background_writer import BackgroundWriter, QueueConfig
-from bayes_curiosity_ros.episodes.writer import BagConfig, BagWriter
+from bayes_curiosity_ros.bags.background_writer import BackgroundWriter, QueueConfig
+from bayes_curiosity_ros.bags.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS

@@ -9,8 +9,8 @@ import os
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
-from bayes_curiosity_ros.episodes.player import cues, parse_selection
-from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.bags.player import cues, parse_selection
+from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.replay_node import ReplayConfig, ReplayNode, survey
 from bayes_curiosity_ros.nodes.reproduce import Comparison, Reproduction
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Play, check, or re-drive."""
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     if arguments.redrive:
-        from bayes_curiosity_ros.episodes.redrive import report
+        from bayes_curiosity_ros.bags.redrive import report
 
         return report(arguments.bag, arguments.episodes)
     return _check(arguments) if arguments.check else _play(arguments)

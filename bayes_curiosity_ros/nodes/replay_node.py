@@ -17,10 +17,10 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import UInt64
 from std_srvs.srv import Trigger
 
-from bayes_curiosity_ros.episodes.errors import BagError
-from bayes_curiosity_ros.episodes.metadata import Topic
-from bayes_curiosity_ros.episodes.player import Cue, Transport, cues, parse_selection
-from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.metadata import Topic
+from bayes_curiosity_ros.bags.player import Cue, Transport, cues, parse_selection
+from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.run import run_node

@@ -19,11 +19,11 @@ from bayes_curiosity_interfaces.msg import (
     Status,
 )
 from bayes_curiosity_interfaces.srv import Reset, Update
+from bayes_curiosity_ros.bags.episode import CURIOSITY_STATE, OBSERVATION, REWARD, SUMMARY
+from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.player import Cue
+from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.episodes.episode import CURIOSITY_STATE, OBSERVATION, REWARD, SUMMARY
-from bayes_curiosity_ros.episodes.errors import BagError
-from bayes_curiosity_ros.episodes.player import Cue
-from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions.observations import (
     batch_of_observations,

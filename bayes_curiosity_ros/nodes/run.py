@@ -15,8 +15,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bayes_curiosity_ros.bringup import DIE_WITH_PARENT
+from bayes_curiosity_ros.bringup.processes import die_with_parent
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.processes import die_with_parent
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1

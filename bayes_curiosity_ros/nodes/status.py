@@ -14,8 +14,8 @@ from bayes_curiosity_ros.errors import (
     NotFiniteError,
     StepError,
 )
-from bayes_curiosity_ros.nodes.arm_supervisor import NotReadyError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmStoppedError
+from bayes_curiosity_ros.robot.supervisor import NotReadyError
 
 CODES: dict[type[BayesCuriosityError], int] = {
     LengthError: Status.WRONG_LENGTH,

@@ -15,10 +15,10 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from bayes_curiosity_ros.episodes.definitions import Definition, find_definition
-from bayes_curiosity_ros.episodes.errors import BagError
-from bayes_curiosity_ros.episodes.metadata import Qos, Topic
-from bayes_curiosity_ros.episodes.storage import Record
+from bayes_curiosity_ros.bags.definitions import Definition, find_definition
+from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.metadata import Qos, Topic
+from bayes_curiosity_ros.bags.storage import Record
 
 DEPTH = 2000  # messages that may come between two visits
 

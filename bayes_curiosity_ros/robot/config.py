@@ -1,4 +1,4 @@
-"""Settings of the arm and its world: frozen, checked when made, read from `config/*.yaml`."""
+"""Settings of the arm and its world: frozen, checked when made, read from `config/robots/`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.resources import find
-from bayes_curiosity_ros.robot.settings import (
+from bayes_curiosity_ros.configuration.settings import (
     build,
     read_yaml,
     require_finite,
     require_nonnegative,
     require_positive,
 )
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.resources import find
 
 Point = tuple[float, float, float]
 Color = tuple[float, float, float]
@@ -288,10 +288,10 @@ class RobotConfig:
 
     @staticmethod
     def load(name: str | Path = "jaco.yaml") -> RobotConfig:
-        """Read `config/<name>`, or a file of the user's own.
+        """Read `config/robots/<name>`, or a file of the user's own.
 
         Raises:
             ConfigError: no such file, or a setting is unknown, missing or out of bounds.
         """
-        path = find("config", name)
+        path = find("config/robots", name)
         return build(RobotConfig, read_yaml(path), path.name)

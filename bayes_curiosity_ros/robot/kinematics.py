@@ -9,10 +9,10 @@ import mink
 import mujoco
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_nonnegative, require_positive
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError, InputError
 from bayes_curiosity_ros.robot.composition import TOUCHED_GROUP
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.settings import require_nonnegative, require_positive
 from bayes_curiosity_ros.robot.world import World, build_world, link_of
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_nonnegative, require_positive
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.settings import require_nonnegative, require_positive
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""The same tasks as Gymnasium environments: `gymnasium.make("BayesCuriosity/mountaincar")`.
+"""The same tasks as Gymnasium environments.
 
-Importing this module registers them all.
+gymnasium.make("bayes_curiosity_ros.tasks.gymnasium_env:BayesCuriosity/mountaincar")
+
+Importing this module registers all tasks, the arm's too.
 """
 
 from __future__ import annotations
@@ -51,14 +53,14 @@ class TaskEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
 def register_all() -> None:
     """Register every task once; safe to call again."""
-    for name in TASKS:
-        identifier = f"{NAMESPACE}/{name}"
+    for entry in TASKS:
+        identifier = f"{NAMESPACE}/{entry.name}"
         if identifier not in gymnasium.registry:
             gymnasium.register(
                 identifier,
-                entry_point=f"{__name__}:TaskEnv",
-                max_episode_steps=make_task(name).horizon,
-                kwargs={"task": name},
+                entry_point=entry.environment,
+                max_episode_steps=entry.horizon,
+                kwargs={"task": entry.name},
             )
 
 

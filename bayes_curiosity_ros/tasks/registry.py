@@ -3,46 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from bayes_curiosity_ros.errors import unknown_name
-from bayes_curiosity_ros.tasks.classic.acrobot import Acrobot
-from bayes_curiosity_ros.tasks.classic.mountaincar import MountainCar
-from bayes_curiosity_ros.tasks.classic.pendulum import Pendulum
-from bayes_curiosity_ros.tasks.classic.swingup import Swingup
+from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.tasks.task import Task
 
-TASKS: dict[str, Callable[[], Task]] = {
-    "mountaincar": MountainCar,
-    "swingup": Swingup,
-    "pendulum": Pendulum,
-    "acrobot": Acrobot,
-}
+TaskT = TypeVar("TaskT", bound=type[Task])
 
 
-def _arm_task(kind: str, visual: bool) -> Task:
-    # Imported when asked for: the classic tasks need no MuJoCo.
-    from bayes_curiosity_ros.tasks.arm.grasp import Grasp
-    from bayes_curiosity_ros.tasks.arm.reach import Reach
+@dataclass(frozen=True)
+class TaskEntry:
+    """A kind of task.
 
-    return {"reach": Reach, "grasp": Grasp}[kind](visual=visual)
+    Attributes:
+        name: what users type.
+        make: from keyword arguments, all of which have defaults, to a task.
+        title: name in figures.
+        horizon: steps after which an episode is truncated.
+        environment: its Gymnasium environment, as "module:class", which takes the task's name.
+        arm: whether an arm carries it out, so that it can be learnt over ROS.
+    """
+
+    name: str
+    make: Callable[..., Task]
+    title: str
+    horizon: int
+    environment: str = "bayes_curiosity_ros.tasks.gymnasium_env:TaskEnv"
+    arm: bool = False
 
 
-ARM_TASKS: dict[str, Callable[[], Task]] = {
-    "reach": partial(_arm_task, "reach", visual=False),
-    "grasp": partial(_arm_task, "grasp", visual=False),
-    "visual_reach": partial(_arm_task, "reach", visual=True),
-    "visual_grasp": partial(_arm_task, "grasp", visual=True),
-}
+# The classic tasks first: they need no MuJoCo.
+TASKS: Registry[TaskEntry] = Registry(
+    "task", TaskEntry, "bayes_curiosity_ros.tasks.classic", "bayes_curiosity_ros.tasks.arm"
+)
 
 
-def make_task(name: str) -> Task:
+def register_task(title: str) -> Callable[[TaskT], TaskT]:
+    """Decorate a task's class, which has its name and horizon, to register it."""
+
+    def decorate(task: TaskT) -> TaskT:
+        TASKS.add(TaskEntry(task.name, task, title, task.horizon))
+        return task
+
+    return decorate
+
+
+def make_task(name: str, **options: Any) -> Task:
     """The task of this name.
+
+    Args:
+        name: one of `TASKS`.
+        options: keyword arguments of the task's class.
 
     Raises:
         ConfigError: no such task; the message lists the names there are.
     """
-    tasks = TASKS | ARM_TASKS
-    if name not in tasks:
-        raise unknown_name("task", name, tasks)
-    return tasks[name]()
+    return TASKS[name].make(**options)
+
+
+def arm_task_names() -> tuple[str, ...]:
+    """The tasks that an arm carries out, sorted."""
+    return tuple(entry.name for entry in TASKS if entry.arm)

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from bayes_curiosity_ros.errors import InputError
+
 
 class Task(ABC):
     """N copies of a task, stepped side by side. Actions lie in [-1, 1] and are clipped to it.
@@ -24,6 +26,7 @@ class Task(ABC):
         observation_bound: (D,) largest absolute value, infinite where there is none.
         success_steps: an episode succeeds when its last `success_steps` states are all
             successful ones (see `successful`).
+        visual: whether `images` belong to the observation.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Task(ABC):
     observation_scale: np.ndarray
     observation_bound: np.ndarray
     success_steps: int = 1
+    visual: bool = False
 
     @abstractmethod
     def initial_states(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -62,6 +66,14 @@ class Task(ABC):
     @abstractmethod
     def expert(self, observations: np.ndarray) -> np.ndarray:
         """A scripted policy that solves the task: (N, D) observations to (N, A) actions."""
+
+    def expert_at(self, states: np.ndarray) -> np.ndarray:
+        """The expert's actions, (N, A), at these states, whatever a policy would see of them."""
+        return self.expert(self.observe(states))
+
+    def images(self, states: np.ndarray) -> np.ndarray:
+        """What a visual task's camera sees: (N, 4, H, W) bytes, RGB and depth."""
+        raise InputError(f"task {self.name!r} has no camera")
 
 
 def wrap_angle(angle: np.ndarray) -> np.ndarray:

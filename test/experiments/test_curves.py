@@ -31,7 +31,7 @@ from bayes_curiosity_ros.experiments.curves.settings import (
     load_ablations,
     load_curves,
 )
-from bayes_curiosity_ros.experiments.store import Store
+from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 
@@ -222,14 +222,14 @@ def test_ablations_vary_one_method(tiny, tmp_path):
 
 
 def test_shipped_settings_are_whole():
-    settings = load_curves(ROOT / "config" / "curves.yaml")
+    settings = load_curves(ROOT / "config/experiments" / "curves.yaml")
     assert [*settings.tasks] == ["reach", "grasp", "visual_reach", "visual_grasp"]
     for task in settings.tasks:
         methods = {"curiosity", "rnd", "none"} | ({"vime"} if "visual" not in task else set())
         assert set(settings.methods[task]) == methods
         assert settings.tasks[task].demonstrations.count == 8000
     work_of(jobs_of(settings, [*settings.tasks], ["curiosity", "rnd"], [0]), settings, Path())
-    ablations = load_ablations(ROOT / "config" / "ablations.yaml")
+    ablations = load_ablations(ROOT / "config/experiments" / "ablations.yaml")
     base = settings.methods["grasp"]["curiosity"]
     assert ablations.methods["grasp"]["curiosity"] == base
     weights = [m.options.get("weight", 1.0) for m in ablations.methods["grasp"].values()]

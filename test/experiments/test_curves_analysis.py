@@ -14,7 +14,7 @@ from bayes_curiosity_ros.experiments.curves.command import all_rows
 from bayes_curiosity_ros.experiments.curves.jobs import Job, Record, Row
 from bayes_curiosity_ros.experiments.curves.plots import plot_panels, plot_paper
 from bayes_curiosity_ros.experiments.curves.table import to_markdown
-from bayes_curiosity_ros.experiments.store import Store
+from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.learning.trainer import Iteration
 
 

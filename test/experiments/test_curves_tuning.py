@@ -22,7 +22,9 @@ ROOT = Path(__file__).parents[2]
 
 def trials(task: str) -> tuple[dict[str, Method], dict[str, Curve]]:
     """Every setting that was tried on a task, and its curve, by name."""
-    methods = load_ablations(ROOT / "config" / f"curves_tuning_{task}.yaml").methods[task]
+    methods = load_ablations(ROOT / "config/experiments" / f"curves_tuning_{task}.yaml").methods[
+        task
+    ]
     rows = all_rows(ROOT / "results" / "curves" / "tuning" / task)
     curves = {name: curve for (_, name), curve in curves_of(rows, LONG_WINDOW).items()}
     assert set(curves) == set(methods)
@@ -48,7 +50,7 @@ def test_every_bonus_had_as_many_trials(task):
 @pytest.mark.parametrize("bonus", ["curiosity", "rnd", "vime"])
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_curves_use_what_the_committed_trials_say(task, bonus):
-    method = load_curves(ROOT / "config" / "curves.yaml").methods[task][bonus]
+    method = load_curves(ROOT / "config/experiments" / "curves.yaml").methods[task][bonus]
     # As it was published: without a shift.
     assert method == best_of(task, lambda m: m.bonus == bonus and not m.options.get("shift"))
 
@@ -56,14 +58,14 @@ def test_the_curves_use_what_the_committed_trials_say(task, bonus):
 @pytest.mark.parametrize("bonus", ["rnd", "vime"])
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_controls_use_the_best_trial_with_a_price(task, bonus):
-    control = load_ablations(ROOT / "config" / f"controls_{task}.yaml").methods[task]
+    control = load_ablations(ROOT / "config/experiments" / f"controls_{task}.yaml").methods[task]
     best = best_of(task, lambda m: m.bonus == bonus and bool(m.options.get("shift")))
     assert control[f"{bonus}_priced"] == best
 
 
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_control_without_a_bonus_has_the_best_price(task):
-    control = load_ablations(ROOT / "config" / f"controls_{task}.yaml").methods[task]
+    control = load_ablations(ROOT / "config/experiments" / f"controls_{task}.yaml").methods[task]
     assert control["price_alone"] == best_of(
         task, lambda m: m.bonus == "none" and "per_step" in m.options
     )
@@ -71,6 +73,6 @@ def test_the_control_without_a_bonus_has_the_best_price(task):
 
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_a_visual_task_takes_its_bonuses_from_the_cartesian_one(task):
-    methods = load_curves(ROOT / "config" / "curves.yaml").methods
+    methods = load_curves(ROOT / "config/experiments" / "curves.yaml").methods
     for bonus, method in methods[f"visual_{task}"].items():
         assert method == methods[task][bonus]

@@ -16,24 +16,24 @@ import pytest
 import torch
 
 from bayes_curiosity_ros import cli
-from bayes_curiosity_ros.experiments import paper, schedule, table1
-from bayes_curiosity_ros.experiments.analysis import Cell, cells_of, speedup
-from bayes_curiosity_ros.experiments.build import build_trainer
-from bayes_curiosity_ros.experiments.jobs import Job, Row, run_job
-from bayes_curiosity_ros.experiments.settings import (
+from bayes_curiosity_ros.experiments.engine.store import Store
+from bayes_curiosity_ros.experiments.table1 import paper, schedule, table1
+from bayes_curiosity_ros.experiments.table1.analysis import Cell, cells_of, speedup
+from bayes_curiosity_ros.experiments.table1.build import build_trainer
+from bayes_curiosity_ros.experiments.table1.jobs import Job, Row, run_job
+from bayes_curiosity_ros.experiments.table1.settings import (
     ALGORITHMS,
     BONUSES,
     TableSettings,
     load_settings,
 )
-from bayes_curiosity_ros.experiments.store import Store
-from bayes_curiosity_ros.experiments.table import to_markdown
+from bayes_curiosity_ros.experiments.table1.table import to_markdown
 from bayes_curiosity_ros.files import load_state
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
 from bayes_curiosity_ros.tasks.registry import TASKS
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "config" / "table1.yaml"
+CONFIG = ROOT / "config/experiments" / "table1.yaml"
 
 TINY = """
 evaluations: 2
@@ -269,7 +269,7 @@ def test_ray_gives_the_same_rows(tiny):
 
 
 def test_plots_are_written(tmp_path):
-    from bayes_curiosity_ros.experiments.plots import plot_curves
+    from bayes_curiosity_ros.experiments.table1.plots import plot_curves
 
     cells = {("acrobot", name, "none"): constant([-500.0, -100.0]) for name in ALGORITHMS}
     (path,) = plot_curves(cells, tmp_path)

@@ -10,13 +10,13 @@ import pytest
 
 from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.experiments.analysis import Cell
-from bayes_curiosity_ros.experiments.settings import load_settings
-from bayes_curiosity_ros.experiments.tune import Plan, choose, load_plan, measured
+from bayes_curiosity_ros.experiments.table1.analysis import Cell
+from bayes_curiosity_ros.experiments.table1.settings import load_settings
+from bayes_curiosity_ros.experiments.table1.tune import Plan, choose, load_plan, measured
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "config" / "table1.yaml"
-PLAN = ROOT / "config" / "table1_tuning.yaml"
+CONFIG = ROOT / "config/experiments" / "table1.yaml"
+PLAN = ROOT / "config/experiments" / "table1_tuning.yaml"
 RESULTS = ROOT / "results" / "table1" / "tuning"
 
 TABLE = """

@@ -21,7 +21,7 @@ from bayes_curiosity_ros.learning.rollout import collect
 from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
 from bayes_curiosity_ros.tasks.demonstrations import demonstrations
 from bayes_curiosity_ros.tasks.registry import make_task
-from helpers import ALGORITHMS, CountingBonus, Identity, make_algorithm
+from support.learners import ALGORITHMS, CountingBonus, Identity, make_algorithm
 
 
 def make_trainer(algorithm: str, seed: int = 0, task=None, bonus=None, sampling=None) -> Trainer:
@@ -112,7 +112,7 @@ def test_two_processes_equal_one_bit_for_bit(algorithm, tmp_path):
     save_checkpoint(tmp_path / "whole", whole)
     here = Path(__file__)
     script = RESUME.format(
-        paths=[str(here.parent), str(here.parents[2])],
+        paths=[str(here.parents[1]), str(here.parents[2])],
         algorithm=algorithm,
         seed=77,  # everything must come from the checkpoint, nothing from the seed
         source=str(tmp_path / "half"),

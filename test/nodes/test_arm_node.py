@@ -14,8 +14,8 @@ from std_msgs.msg import String
 from bayes_curiosity_interfaces.msg import ArmStatus, Status
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.tasks.registry import make_task
-from driver import ARM, Driver
-from graph import WAIT_S, eventually, inbox, parameters
+from support.driver import ARM, Driver
+from support.graph import WAIT_S, eventually, inbox, parameters
 
 CAMERA = "bayes_curiosity_ros.nodes.camera_node"
 

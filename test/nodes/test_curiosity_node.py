@@ -26,7 +26,7 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.curiosity_node import EPISODE_QOS, LATCHED_QOS
-from graph import parameters
+from support.graph import parameters
 
 NODE = "bayes_curiosity_ros.nodes.curiosity_node"
 IMAGE_SHAPE = (4, 16, 16)

@@ -14,15 +14,15 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker
 
 from bayes_curiosity_interfaces.msg import ArmState
+from bayes_curiosity_ros.bags.definitions import find_definition
+from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.cli import main
-from bayes_curiosity_ros.episodes.definitions import find_definition
-from bayes_curiosity_ros.episodes.reader import BagReader
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.kinematics import Kinematics
-from graph import Graph, until, wait_until_recorded
+from support.graph import Graph, until, wait_until_recorded
 
 DESCRIPTION = "bayes_curiosity_ros.nodes.description_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"

@@ -16,13 +16,13 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.learning.cell import TaskCell, run_episode
+from bayes_curiosity_ros.learning.episode_log import read_log
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.perception import encoder_config
-from bayes_curiosity_ros.nodes.episode_log import read_log
-from bayes_curiosity_ros.nodes.learner_config import LearnerConfig, make_trainer
+from bayes_curiosity_ros.learning.settings import LearnerConfig, make_trainer
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
-from driver import ARM, Driver
-from graph import eventually, inbox, parameters
+from support.driver import ARM, Driver
+from support.graph import eventually, inbox, parameters
 
 CAMERA, CURIOSITY, LEARNER = (
     f"bayes_curiosity_ros.nodes.{name}_node" for name in ("camera", "curiosity", "learner")

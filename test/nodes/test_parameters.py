@@ -5,10 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from bayes_curiosity_ros.nodes.curiosity_keeper import KeeperConfig
+from bayes_curiosity_ros.curiosity.keeper import KeeperConfig
 from bayes_curiosity_ros.nodes.parameters import attribute_descriptions, declare
 
-CONFIG = Path(__file__).parents[2] / "config" / "curiosity.yaml"
+CONFIG = Path(__file__).parents[2] / "config/bringup" / "curiosity.yaml"
 
 
 def flat(settings: dict, prefix: str = "") -> dict:

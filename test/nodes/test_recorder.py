@@ -12,14 +12,14 @@ from std_msgs.msg import UInt64
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_interfaces.msg import EpisodeSummary, Observation
-from bayes_curiosity_ros import bringup
-from bayes_curiosity_ros.episodes.episode import read_episodes
-from bayes_curiosity_ros.episodes.peek import episode_and_step
-from bayes_curiosity_ros.episodes.reader import BagReader
+from bayes_curiosity_ros.bags.episode import read_episodes
+from bayes_curiosity_ros.bags.peek import episode_and_step
+from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.bringup import table as bringup
+from bayes_curiosity_ros.bringup.up import command_of
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
-from bayes_curiosity_ros.up import command_of
-from graph import Graph, parameters, until, wait_until_recorded
+from support.graph import Graph, parameters, until, wait_until_recorded
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"

@@ -12,7 +12,7 @@ from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.robot.cameras.encodings import DEPTH_HEADER
-from graph import until
+from support.graph import until
 
 cv2 = pytest.importorskip("cv2", reason="OpenCV is for real cameras only")
 NODE = "bayes_curiosity_ros.nodes.camera_node"

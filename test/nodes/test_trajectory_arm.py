@@ -23,7 +23,7 @@ from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
-from graph import eventually, inbox, parameters
+from support.graph import eventually, inbox, parameters
 
 COMMANDS, STATES = "driver/command", "driver/state"
 NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
@@ -177,7 +177,7 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
         "bayes_curiosity_ros.nodes.arm_node",
         "--ros-args",
         "--params-file",
-        str(find("config", "trajectory.yaml")),
+        str(find("config/bringup", "trajectory.yaml")),
         *parameters(
             backend="trajectory",
             trajectory__command_topic=COMMANDS,

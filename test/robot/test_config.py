@@ -66,7 +66,9 @@ def test_bad_yaml_names_the_setting(tmp_path: Path, text: str, message: str):
 
 def test_wrong_type_is_named(tmp_path: Path):
     path = tmp_path / "robot.yaml"
-    path.write_text(find("config", "jaco.yaml").read_text() + "world: {control_step_s: fast}\n")
+    path.write_text(
+        find("config/robots", "jaco.yaml").read_text() + "world: {control_step_s: fast}\n"
+    )
     with pytest.raises(ConfigError, match=r"control_step_s = 'fast'; expected float"):
         RobotConfig.load(path)
 

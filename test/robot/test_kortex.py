@@ -1,9 +1,7 @@
 """The Kortex arm against a fake with the vendor's names, units and failures."""
 
-import importlib.util
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +11,8 @@ from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.kortex import KortexArm, KortexConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
+from support import fake_kortex
 
-SPEC = importlib.util.spec_from_file_location(
-    "fake_kortex", Path(__file__).parent / "fake_kortex.py"
-)
-fake_kortex = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(fake_kortex)
 TIMEOUT_S = 2.0
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.randomization import Randomization
-from bayes_curiosity_ros.tasks.arm.demonstrations import success_rate
 from bayes_curiosity_ros.tasks.arm.grasp import Grasp
+from bayes_curiosity_ros.tasks.demonstrations import success_rate
 
 
 def test_same_seed_same_worlds(robot):

@@ -15,11 +15,11 @@ from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.decisions import Commanded
 from bayes_curiosity_ros.robot.safety import SafetyFilter
-from bayes_curiosity_ros.tasks.arm.demonstrations import success_rate
 from bayes_curiosity_ros.tasks.arm.grasp import Grasp
 from bayes_curiosity_ros.tasks.arm.gymnasium_env import ArmEnv
 from bayes_curiosity_ros.tasks.arm.reach import Reach, ReachConfig
 from bayes_curiosity_ros.tasks.arm.task import ArmTask, Placement
+from bayes_curiosity_ros.tasks.demonstrations import success_rate
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS, make_task
 from bayes_curiosity_ros.tasks.simulation import Simulation
 

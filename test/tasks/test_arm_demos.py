@@ -12,13 +12,13 @@ from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.errors import ConfigError, ModelFileError
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
-from bayes_curiosity_ros.tasks.arm.demonstrations import (
+from bayes_curiosity_ros.tasks.arm.grasp import Grasp
+from bayes_curiosity_ros.tasks.arm.reach import Reach
+from bayes_curiosity_ros.tasks.demonstrations import (
     DemonstrationConfig,
     Demonstrations,
     collect,
 )
-from bayes_curiosity_ros.tasks.arm.grasp import Grasp
-from bayes_curiosity_ros.tasks.arm.reach import Reach
 
 
 def test_collects_as_many_as_asked_and_the_same_again():

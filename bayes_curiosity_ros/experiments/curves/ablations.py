@@ -12,14 +12,14 @@ from bayes_curiosity_ros.experiments.curves.command import (
 )
 from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW
 from bayes_curiosity_ros.experiments.curves.settings import load_ablations
-from bayes_curiosity_ros.experiments.running import add_files_arguments, chosen
+from bayes_curiosity_ros.experiments.engine.running import add_files_arguments, chosen
 from bayes_curiosity_ros.resources import find
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--variant", nargs="+", metavar="NAME", help="only these variants")
-    add_files_arguments(parser, find("config", "ablations.yaml"), "output/ablations")
+    add_files_arguments(parser, find("config/experiments", "ablations.yaml"), "output/ablations")
     add_shared_arguments(parser)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import torch
 
+from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.curiosity.continual import ContinualCuriosity
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.experiments.build import build_baseline
 from bayes_curiosity_ros.experiments.curves.groundwork import Groundwork, rollout_rng
+from bayes_curiosity_ros.experiments.table1.build import build_baseline
 from bayes_curiosity_ros.learning.perception import perceived, perceived_curiosity
 from bayes_curiosity_ros.learning.trainer import Trainer
-from bayes_curiosity_ros.robot.settings import build
 from bayes_curiosity_ros.tasks.task import Task
 
 

@@ -21,7 +21,7 @@ from bayes_curiosity_ros.experiments.curves.groundwork import Groundwork
 from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW, WINDOW, Job, Row, Work
 from bayes_curiosity_ros.experiments.curves.settings import CurveSettings, load_curves
 from bayes_curiosity_ros.experiments.curves.table import to_markdown
-from bayes_curiosity_ros.experiments.running import (
+from bayes_curiosity_ros.experiments.engine.running import (
     add_files_arguments,
     add_place_arguments,
     add_seeds_argument,
@@ -31,9 +31,9 @@ from bayes_curiosity_ros.experiments.running import (
     parse_seeds,
     results_of,
 )
-from bayes_curiosity_ros.experiments.schedule import run_locally
-from bayes_curiosity_ros.experiments.settings import BONUSES
-from bayes_curiosity_ros.experiments.store import Store, read_rows
+from bayes_curiosity_ros.experiments.engine.schedule import run_locally
+from bayes_curiosity_ros.experiments.engine.store import Store, read_rows
+from bayes_curiosity_ros.experiments.table1.settings import BONUSES
 from bayes_curiosity_ros.files import write_atomically
 from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment curves`."""
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     parser.add_argument("--bonus", nargs="+", metavar="NAME", help="only these bonuses")
-    add_files_arguments(parser, find("config", "curves.yaml"), "output/curves")
+    add_files_arguments(parser, find("config/experiments", "curves.yaml"), "output/curves")
     parser.add_argument("--no-videos", action="store_true", help="leave out the films")
     add_shared_arguments(parser)
 

@@ -17,9 +17,9 @@ from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingTrainer, train_embedding
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
-from bayes_curiosity_ros.experiments.build import build_algorithm, make_config
 from bayes_curiosity_ros.experiments.curves.settings import CellSettings, digest
-from bayes_curiosity_ros.experiments.settings import CellSettings as LearnerSettings
+from bayes_curiosity_ros.experiments.table1.build import build_algorithm, make_config
+from bayes_curiosity_ros.experiments.table1.settings import CellSettings as LearnerSettings
 from bayes_curiosity_ros.learning.imitation import imitate
 from bayes_curiosity_ros.learning.perception import (
     encoder_config,
@@ -30,9 +30,9 @@ from bayes_curiosity_ros.learning.perception import (
 from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.trpo import Trpo
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.demonstrations import Demonstrations, collect
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.demonstrations import Demonstrations, collect
 from bayes_curiosity_ros.tasks.task import Task
 
 Tell = Callable[[str], object]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.continual import ContinualConfig
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.experiments.settings import BONUSES, known_name, parse_file
-from bayes_curiosity_ros.learning.trainer import Sampling
+from bayes_curiosity_ros.experiments.table1.settings import BONUSES, known_name, parse_file
+from bayes_curiosity_ros.learning.gatherer import Sampling
 from bayes_curiosity_ros.learning.trpo import TrpoConfig
-from bayes_curiosity_ros.robot.settings import build
-from bayes_curiosity_ros.tasks.arm.demonstrations import DemonstrationConfig
+from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
 from bayes_curiosity_ros.tasks.registry import ARM_TASKS
 
 ENCODERS = ("demonstrations", "random", "continual")
@@ -188,7 +188,7 @@ class CurveSettings:
 
 
 def load_curves(path: Path) -> CurveSettings:
-    """Read and check `config/curves.yaml` or a file like it.
+    """Read and check `config/experiments/curves.yaml` or a file like it.
 
     Raises:
         ConfigError: the file is missing, not YAML, or holds an unknown or bad value.
@@ -197,7 +197,7 @@ def load_curves(path: Path) -> CurveSettings:
 
 
 def load_ablations(path: Path) -> CurveSettings:
-    """Read `config/ablations.yaml`: variants of one method of another file's task.
+    """Read `config/experiments/ablations.yaml`: variants of one method of another file's task.
 
     Raises:
         ConfigError: a file is missing, not YAML, or holds an unknown or bad value.

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from bayes_curiosity_ros.tasks.arm.demonstrations import (
+from bayes_curiosity_ros.tasks.arm.names import add_task_arguments, make_arm_task
+from bayes_curiosity_ros.tasks.demonstrations import (
     DemonstrationConfig,
     collect,
     success_rate,
 )
-from bayes_curiosity_ros.tasks.arm.names import add_task_arguments, make_arm_task
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.kinematics import DOWN, Kinematics, Pose
-from bayes_curiosity_ros.robot.settings import require_positive
 
 
 class ReachExpert:

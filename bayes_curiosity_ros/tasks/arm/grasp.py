@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.settings import require_positive
 from bayes_curiosity_ros.tasks.arm.expert import GraspExpert
-from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.arm.task import ArmTask, register_arm_task
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class GraspConfig:
         require_positive(self, "lift_m", "hold_steps", "max_tilt_rad")
 
 
+@register_arm_task("Cartesian grasp", "visuomotor grasp")
 class Grasp(ArmTask):
     """Own columns of a row: the height the cylinder started at, and for how long it is held."""
 

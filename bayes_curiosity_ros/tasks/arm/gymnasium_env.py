@@ -1,7 +1,4 @@
-"""Reach and grasp as Gymnasium environments; importing this module registers them.
-
-gymnasium.make("bayes_curiosity_ros.tasks.arm.gymnasium_env:BayesCuriosity/reach")
-"""
+"""The arm's tasks as Gymnasium environments; `tasks.gymnasium_env` registers them."""
 
 from __future__ import annotations
 
@@ -11,11 +8,9 @@ import gymnasium
 import numpy as np
 
 from bayes_curiosity_ros.errors import unknown_name
-from bayes_curiosity_ros.tasks.arm.grasp import Grasp
-from bayes_curiosity_ros.tasks.arm.reach import Reach
-from bayes_curiosity_ros.tasks.gymnasium_env import NAMESPACE
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.registry import make_task
 
-KINDS: dict[str, type[Reach] | type[Grasp]] = {"reach": Reach, "grasp": Grasp}
 Observation = np.ndarray | dict[str, np.ndarray]
 
 
@@ -27,8 +22,7 @@ class ArmEnv(gymnasium.Env[Observation, np.ndarray]):
     latter (4, H, W) bytes: RGB and depth, 255 being the camera's `max_depth_m`.
 
     Args:
-        kind: "reach" or "grasp".
-        visual: camera image instead of the object's position.
+        task: name of an arm's task.
         render_mode: "rgb_array" for `render`.
         options: passed on to the task, for instance `robot` or `randomization`.
     """
@@ -37,17 +31,16 @@ class ArmEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def __init__(
         self,
-        kind: str,
-        visual: bool = False,
+        task: str,
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        if kind not in KINDS:
-            raise unknown_name("arm task", kind, KINDS)
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise unknown_name("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self.task = KINDS[kind](visual=visual, threads=1, **options)
+        made = make_task(task, threads=1, **options)
+        assert isinstance(made, ArmTask)
+        self.task = made
         self.observation_space = self._space()
         self.action_space = gymnasium.spaces.Box(
             -1.0, 1.0, (self.task.action_size,), dtype=np.float32
@@ -95,20 +88,3 @@ class ArmEnv(gymnasium.Env[Observation, np.ndarray]):
             "success": bool(self.task.successful(self.states)[0]),
             "failure": self.task.failure_reasons(self.states)[0],
         }
-
-
-def register_all() -> None:
-    """Register every arm task once; safe to call again."""
-    for kind, task in KINDS.items():
-        for visual in (False, True):
-            identifier = f"{NAMESPACE}/{'visual_' if visual else ''}{kind}"
-            if identifier not in gymnasium.registry:
-                gymnasium.register(
-                    identifier,
-                    entry_point=f"{__name__}:ArmEnv",
-                    max_episode_steps=task.horizon,
-                    kwargs={"kind": kind, "visual": visual},
-                )
-
-
-register_all()

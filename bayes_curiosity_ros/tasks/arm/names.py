@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+from bayes_curiosity_ros.errors import unknown_name
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.randomization import Randomization
-from bayes_curiosity_ros.tasks.arm.grasp import Grasp
-from bayes_curiosity_ros.tasks.arm.reach import Reach
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
-from bayes_curiosity_ros.tasks.registry import ARM_TASKS
+from bayes_curiosity_ros.tasks.registry import arm_task_names, make_task
 
 
 def add_task_arguments(parser: argparse.ArgumentParser) -> None:
     """A positional `task`, and options that say which robot in which worlds."""
-    parser.add_argument("task", choices=sorted(ARM_TASKS), help="what the arm does")
-    parser.add_argument("--robot", default="jaco.yaml", help="file in config/, or a path")
+    parser.add_argument("task", choices=arm_task_names(), help="what the arm does")
+    parser.add_argument("--robot", default="jaco.yaml", help="file in config/robots/, or a path")
     parser.add_argument(
         "--randomize",
         type=int,
@@ -40,7 +39,13 @@ def make_arm_task(arguments: argparse.Namespace, threads: int = 0) -> ArmTask:
 def named_arm_task(
     name: str, robot: RobotConfig, threads: int = 0, randomization: Randomization | None = None
 ) -> ArmTask:
-    """The task of this name, on this robot."""
-    kind = {"reach": Reach, "grasp": Grasp}[name.removeprefix("visual_")]
-    visual = name.startswith("visual_")
-    return kind(robot, visual=visual, threads=threads, randomization=randomization)
+    """The arm's task of this name, on this robot.
+
+    Raises:
+        ConfigError: no such task, or none for an arm.
+    """
+    if name not in arm_task_names():
+        raise unknown_name("task of an arm", name, arm_task_names())
+    task = make_task(name, robot=robot, threads=threads, randomization=randomization)
+    assert isinstance(task, ArmTask)
+    return task

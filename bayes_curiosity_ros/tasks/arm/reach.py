@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_nonnegative, require_positive
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.settings import require_nonnegative, require_positive
 from bayes_curiosity_ros.tasks.arm.expert import ReachExpert
-from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.arm.task import ArmTask, register_arm_task
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class ReachConfig:
         require_nonnegative(self, "reward_per_m", "success_reward")
 
 
+@register_arm_task("Cartesian reach", "visuomotor reach")
 class Reach(ArmTask):
     """Own columns of a row: the distance to the target now, and one step before."""
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import (
+    require_finite,
+    require_nonnegative,
+    require_positive,
+)
 from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.robot.cameras.raycast import RaycastCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.limits import require_finite_command
 from bayes_curiosity_ros.robot.randomization import Randomization
 from bayes_curiosity_ros.robot.rows import RowLayout
-from bayes_curiosity_ros.robot.settings import (
-    require_finite,
-    require_nonnegative,
-    require_positive,
-)
 from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
+from bayes_curiosity_ros.tasks.registry import TASKS, TaskEntry
 from bayes_curiosity_ros.tasks.task import Task
 
 
@@ -207,3 +210,25 @@ class ArmTask(Task):
 def _with_object(robot: RobotConfig, tangible: bool) -> RobotConfig:
     changed = replace(robot.world.object, tangible=tangible)
     return replace(robot, world=replace(robot.world, object=changed))
+
+
+ArmTaskT = TypeVar("ArmTaskT", bound=type[ArmTask])
+
+
+def register_arm_task(title: str, visual_title: str) -> Callable[[ArmTaskT], ArmTaskT]:
+    """Decorate an arm task's class to register it, seen as coordinates and as images.
+
+    Args:
+        title: name in figures.
+        visual_title: name in figures where the object's position is replaced by images.
+    """
+    environment = "bayes_curiosity_ros.tasks.arm.gymnasium_env:ArmEnv"
+
+    def decorate(task: ArmTaskT) -> ArmTaskT:
+        seen = partial(task, visual=True)
+        named = (task.name, task, title), (f"visual_{task.name}", seen, visual_title)
+        for name, make, shown_as in named:
+            TASKS.add(TaskEntry(name, make, shown_as, task.horizon, environment, arm=True))
+        return task
+
+    return decorate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayes_curiosity_ros.tasks.registry import register_task
 from bayes_curiosity_ros.tasks.task import Task, wrap_angle
 
 MASS = 1.0  # of either link, in [kg]
@@ -16,6 +17,7 @@ MAX_SPEEDS = np.array([4 * np.pi, 9 * np.pi])  # [rad/s]
 TIMESTEP = 0.2  # [s]
 
 
+@register_task("Acrobot")
 class Acrobot(Task):
     """State: both angles [rad] (the first from hanging, the second relative), velocities."""
 

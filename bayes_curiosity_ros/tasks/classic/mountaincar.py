@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayes_curiosity_ros.tasks.registry import register_task
 from bayes_curiosity_ros.tasks.task import Task
 
 MIN_POSITION, MAX_POSITION, GOAL_POSITION = -1.2, 0.6, 0.45
@@ -12,6 +13,7 @@ ENGINE_POWER = 0.0015
 SLOPE_PULL = 0.0025
 
 
+@register_task("Mountaincar")
 class MountainCar(Task):
     """State and observation: position and velocity, in the units of Gymnasium's task."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayes_curiosity_ros.tasks.registry import register_task
 from bayes_curiosity_ros.tasks.task import Task, wrap_angle
 
 MAX_TORQUE = 2.0  # [N m]
@@ -14,6 +15,7 @@ TIMESTEP = 0.05  # [s]
 UPRIGHT = 0.4  # [rad]
 
 
+@register_task("Pendulum")
 class Pendulum(Task):
     """State: angle from upright in [rad], unwrapped, and its velocity in [rad/s]."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayes_curiosity_ros.tasks.registry import register_task
 from bayes_curiosity_ros.tasks.task import Task
 
 MAX_FORCE = 10.0  # [N]
@@ -19,6 +20,7 @@ TOTAL_MASS = CART_MASS + POLE_MASS
 BALANCE_GAINS = np.array([-1.0, -2.2, -36.0, -8.5])  # on x, ẋ, sin θ, θ̇; force in [N]
 
 
+@register_task("Swingup")
 class Swingup(Task):
     """State: x [m], ẋ [m/s], θ from upright [rad], θ̇ [rad/s]. A wall stops the cart."""
 

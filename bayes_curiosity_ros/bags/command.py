@@ -1,0 +1,144 @@
+"""`bayes-curiosity bag info | episodes | export | repair`: what is in a bag."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bayes_curiosity_ros.bags.episode import Episode, read_episodes
+from bayes_curiosity_ros.bags.export import FORMATS, export_npz, export_parquet
+from bayes_curiosity_ros.bags.lerobot import export_lerobot
+from bayes_curiosity_ros.bags.player import parse_selection
+from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.bags.writer import BagWriter
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One sub-subcommand per question."""
+    questions = parser.add_subparsers(dest="question", required=True, metavar="WHAT")
+    for name, summary, answer in (
+        ("info", "run, files, topics, losses", info),
+        ("episodes", "one line per episode", list_episodes),
+        ("export", "episodes as NPZ or Parquet files, or as a LeRobot dataset", export),
+        ("repair", "a whole bag of what a broken one still has", repair),
+    ):
+        sub = questions.add_parser(
+            name, help=summary, description=summary, formatter_class=parser.formatter_class
+        )
+        sub.add_argument("bag", help="a bag's folder, or one of its files")
+        sub.set_defaults(answer=answer)
+        if name == "repair":
+            sub.add_argument("output", type=Path, help="folder of the new bag")
+        if name in ("episodes", "export"):
+            sub.add_argument("--namespace", default="", help="of the recorded graph")
+            sub.add_argument("--episodes", default="", help="such as 3 or 3,5-8; all if absent")
+        if name == "export":
+            sub.add_argument("--format", choices=FORMATS, default="npz", help="of the files")
+            sub.add_argument(
+                "--output",
+                type=Path,
+                default=Path("output/episodes"),
+                help="folder of NPZ files or LeRobot dataset, or name of the Parquet file",
+            )
+            sub.add_argument(
+                "--fps", type=int, default=0, help="of a LeRobot dataset; 0: by the stamps"
+            )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer the question."""
+    return int(arguments.answer(arguments))
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Run, files, topics, losses."""
+    reader = BagReader(arguments.bag)
+    counts: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    first = last = None
+    for record in reader.records():
+        counts[record.topic] += 1
+        sizes[record.topic] += len(record.data)
+        first = record.received_ns if first is None else min(first, record.received_ns)
+        last = record.received_ns if last is None else max(last, record.received_ns)
+    duration = 0.0 if first is None or last is None else (last - first) * 1e-9
+    print(f"{reader.path}: {sum(counts.values())} messages in {duration:.1f} s")
+    for file in reader.files:
+        print(f"  {file.name}  {file.stat().st_size / 1e6:.2f} MB")
+    for key, value in reader.about.items():
+        if value and key != "episodes":
+            print(f"  {key}: {value if len(value) < 200 else value[:200] + ' …'}")
+    width = max((len(name) for name in reader.topics), default=0)
+    for name, topic in sorted(reader.topics.items()):
+        size = f"{sizes[name] / 1e6:9.2f} MB"
+        print(f"  {name:{width}}  {counts[name]:8d}  {size}  {topic.type_name}")
+    return _say_losses(reader)
+
+
+def list_episodes(arguments: argparse.Namespace) -> int:
+    """One line per episode."""
+    reader = BagReader(arguments.bag)
+    print("episode  steps  outcome     return  intrinsic  faults")
+    count = 0
+    for episode in _selected(reader, arguments):
+        count += 1
+        paid = np.nansum(episode.reward[1:])
+        print(
+            f"{episode.id:7d}  {max(len(episode) - 1, 0):5d}  {episode.outcome or '?':10s}"
+            f"{episode.extrinsic_return:8.2f}  {paid:9.3f}  {'; '.join(episode.faults)}"
+        )
+    print(f"{count} episodes")
+    return _say_losses(reader)
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Episodes as files."""
+    reader = BagReader(arguments.bag)
+    about = {key: value for key, value in reader.about.items() if key != "episodes"}
+    episodes = _selected(reader, arguments)
+    target = arguments.output
+    if arguments.format == "lerobot":
+        done = export_lerobot(target, episodes, about, arguments.fps)
+        count = done.episodes
+        reader.losses += done.left_out
+    elif arguments.format == "npz":
+        count = export_npz(target, episodes, about)
+    else:
+        target = arguments.output.with_suffix(".parquet")
+        count = export_parquet(target, episodes, about)
+    print(f"{count} episodes in {target}")
+    return _say_losses(reader)
+
+
+def repair(arguments: argparse.Namespace) -> int:
+    """A whole bag of what a broken one still has, for tools that need an index."""
+    reader = BagReader(arguments.bag)
+    for _ in reader.records():  # to know the description before the new bag begins
+        pass
+    about = {**reader.about, "repaired_from": reader.path.name, "losses": str(len(reader.losses))}
+    about.pop("episodes", None)
+    bag = BagWriter(arguments.output, about=about)
+    for topic in reader.topics.values():
+        bag.add_topic(topic)
+    count = 0
+    for record in reader.records():
+        bag.write(record)
+        count += 1
+    bag.close()
+    print(f"{count} messages of {bag.episodes} episodes in {arguments.output}")
+    return _say_losses(reader)
+
+
+def _selected(reader: BagReader, arguments: argparse.Namespace) -> Iterator[Episode]:
+    selected = parse_selection(arguments.episodes)
+    return (e for e in read_episodes(reader, arguments.namespace) if selected(e.id))
+
+
+def _say_losses(reader: BagReader) -> int:
+    for loss in reader.losses:
+        print(f"lost: {loss}")
+    return 0

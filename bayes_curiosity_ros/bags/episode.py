@@ -1,0 +1,295 @@
+"""Episodes as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bayes_curiosity_ros.bags.decode import decode
+from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.peek import PACKAGE, STEP_TYPES, episode_and_step
+from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.bags.storage import Record
+from bayes_curiosity_ros.curiosity.data import Observations
+
+OUTCOMES = ("success", "failure", "time_limit", "aborted")
+OBSERVATION, ACTION, ARM_STATE, REWARD, SUMMARY = (
+    f"{PACKAGE}/{name}"
+    for name in ("Observation", "Action", "ArmState", "IntrinsicReward", "EpisodeSummary")
+)
+CURIOSITY_STATE = f"{PACKAGE}/CuriosityState"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode, a row per observed step; numbers that were not recorded are NaN.
+
+    Attributes:
+        id: as the learner counted.
+        steps: (N,) step numbers, rising; 0 … T unless some were lost.
+        stamps_s: (N,) header stamps.
+        vectors: (N, D) observations.
+        color: (N, H, W, 3) uint8 or None.
+        depth: (N, H, W) float32 in [m] or None.
+        actions: (N, J) joint deltas asked for at this step, in [rad]; NaN in the last row.
+        gripper: (N,) asked for at this step, 0 open … 1 closed.
+        executed: (N, J) joint deltas that came of it, in [rad].
+        positions: (N, J + F) measured at this step, joints and then fingers, in [rad].
+        objects: (N, 3) position of the object in [m].
+        variance, curiosity, reward: (N,) as the curiosity node said.
+        outcome: one of OUTCOMES, or "" where the episode's end was not recorded.
+        extrinsic_return: NaN likewise.
+        faults: sentences on what is missing or doubled.
+    """
+
+    id: int
+    steps: np.ndarray
+    stamps_s: np.ndarray
+    vectors: np.ndarray
+    color: np.ndarray | None
+    depth: np.ndarray | None
+    actions: np.ndarray
+    gripper: np.ndarray
+    executed: np.ndarray
+    positions: np.ndarray
+    objects: np.ndarray
+    variance: np.ndarray
+    curiosity: np.ndarray
+    reward: np.ndarray
+    outcome: str
+    extrinsic_return: float
+    faults: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def learnt_from(self) -> bool:
+        """Whether the learner gave it to the curiosity: it ended, and not by an abort."""
+        return self.outcome not in ("", "aborted")
+
+    def observations(self) -> Observations:
+        """As the curiosity sees them, exactly as its node converts messages."""
+        if self.color is None or self.depth is None:
+            return Observations(self.vectors)
+        return Observations(self.vectors, rgbd(self.color, self.depth))
+
+    def pairs(self) -> tuple[Observations, np.ndarray]:
+        """Observations acted on and the actions taken there, the gripper last where it moved."""
+        rows = np.flatnonzero(np.isfinite(self.actions).all(axis=1) & (self.actions.shape[1] > 0))
+        actions = self.actions[rows]
+        return self.observations()[rows], np.column_stack([actions, self.gripper[rows]])
+
+
+def rgbd(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Channels-first float32: colours in 0..1, depth in [m]; as the nodes do."""
+    images = np.empty((len(color), 4, *color.shape[1:3]), dtype=np.float32)
+    np.multiply(color.transpose(0, 3, 1, 2), np.float32(1.0 / 255.0), out=images[:, :3])
+    images[:, 3] = depth
+    return images
+
+
+def read_episodes(reader: BagReader, namespace: str = "") -> Iterator[Episode]:
+    """The episodes of a bag in their order; what cannot be decoded is in `reader.losses`.
+
+    An episode is given out when the second one after it begins: its last messages may have been
+    recorded a little late. So memory holds three episodes, however long the bag.
+
+    Args:
+        namespace: of the graph that was recorded; needed where there were several.
+    """
+    gatherer = _Gatherer(reader, namespace)
+    for record in reader.records(STEP_TYPES):
+        yield from gatherer.take(record)
+    yield from gatherer.rest()
+    reader.losses += gatherer.losses
+
+
+@dataclass
+class _Messages:
+    """Decoded messages of one episode, by step."""
+
+    observations: dict[int, Any] = field(default_factory=dict)
+    actions: dict[int, Any] = field(default_factory=dict)
+    states: dict[int, Any] = field(default_factory=dict)
+    rewards: dict[int, Any] = field(default_factory=dict)
+    summary: Any = None
+    doubled: int = 0
+
+
+class _Gatherer:
+    """Sorts messages into episodes."""
+
+    def __init__(self, reader: BagReader, namespace: str) -> None:
+        self._reader = reader
+        self._namespace = f"/{namespace.strip('/')}/" if namespace else ""
+        self._open: dict[int, _Messages] = {}
+        self._topic_of_type: dict[str, str] = {}
+        self._undecodable: dict[str, tuple[int, str]] = {}
+
+    @property
+    def losses(self) -> list[str]:
+        """A sentence per topic of which messages could not be decoded."""
+        return [
+            f"{topic}: {count} messages left out: {reason}"
+            for topic, (count, reason) in self._undecodable.items()
+        ]
+
+    def take(self, record: Record) -> Iterator[Episode]:
+        """Take in one message; the episodes that are complete with it."""
+        topic = self._reader.topics[record.topic]
+        if not record.topic.startswith(self._namespace):
+            return
+        self._require_one(topic.type_name, topic.name)
+        try:
+            message = decode(topic, record.data)
+            episode, step = episode_and_step(record.data)
+        except (BagError, IndexError, ValueError) as error:
+            count, reason = self._undecodable.get(topic.name, (0, str(error)))
+            self._undecodable[topic.name] = count + 1, reason
+            return
+        self._sort(self._open.setdefault(episode, _Messages()), topic.type_name, step, message)
+        while len(self._open) > 2:
+            yield self._finished(next(iter(self._open)))
+
+    def rest(self) -> Iterator[Episode]:
+        """The episodes still open at the end of the bag."""
+        while self._open:
+            yield self._finished(next(iter(self._open)))
+
+    def _require_one(self, type_name: str, name: str) -> None:
+        known = self._topic_of_type.setdefault(type_name, name)
+        if known != name:
+            raise BagError(
+                f"{known} and {name} are both of type {type_name}; choose one graph by its "
+                f"namespace: --namespace {name.rpartition('/')[0] or '/'}"
+            )
+
+    def _sort(self, episode: _Messages, type_name: str, step: int, message: Any) -> None:
+        if type_name == SUMMARY:
+            episode.doubled += episode.summary is not None
+            episode.summary = episode.summary or message
+            return
+        messages = {
+            OBSERVATION: episode.observations,
+            ACTION: episode.actions,
+            ARM_STATE: episode.states,
+            REWARD: episode.rewards,
+        }[type_name]
+        episode.doubled += step in messages
+        messages.setdefault(step, message)
+
+    def _finished(self, episode: int) -> Episode:
+        return _arrays(episode, self._open.pop(episode))
+
+
+def _arrays(episode: int, messages: _Messages) -> Episode:
+    observations = messages.observations or messages.states
+    steps = sorted(observations)
+    rows = [observations[step] for step in steps]
+    positions = [_optional(messages.states.get(step), "positions") for step in steps]
+    moved = [_optional(messages.states.get(step + 1), "executed_deltas") for step in steps]
+    asked = [_optional(messages.actions.get(step), "joint_deltas") for step in steps]
+    rewards = [_valid(messages.rewards.get(step)) for step in steps]
+    color, depth = _images(rows) if messages.observations else (None, None)
+    summary = messages.summary
+    return Episode(
+        id=episode,
+        steps=np.array(steps, dtype=np.int64),
+        stamps_s=np.array([_seconds(row) for row in rows]),
+        vectors=_table([_optional(messages.observations.get(step), "vector") for step in steps]),
+        color=color,
+        depth=depth,
+        actions=_table(asked),
+        gripper=_column([messages.actions.get(step) for step in steps], "gripper"),
+        executed=_table(moved),
+        positions=_table(positions),
+        objects=_table([_object(messages.states.get(step)) for step in steps]),
+        variance=_column(rewards, "variance"),
+        curiosity=_column(rewards, "curiosity"),
+        reward=_column(rewards, "reward"),
+        outcome="" if summary is None else OUTCOMES[summary.outcome],
+        extrinsic_return=float("nan") if summary is None else float(summary.extrinsic_return),
+        faults=tuple(_faults(steps, messages)),
+    )
+
+
+def _faults(steps: list[int], messages: _Messages) -> Iterator[str]:
+    summary = messages.summary
+    aborted = summary is not None and OUTCOMES[summary.outcome] == "aborted"
+    last = max(steps, default=0) if summary is None or aborted else summary.steps
+    lost = sorted(set(range(last + 1)) - set(messages.observations))
+    if lost:
+        yield f"{len(lost)} of {last + 1} observations missing, the first at step {lost[0]}"
+    if messages.actions:
+        unasked = [step for step in range(last) if step not in messages.actions]
+        if unasked:
+            yield f"{len(unasked)} of {last} actions missing, the first at step {unasked[0]}"
+    if messages.rewards:
+        unpaid = [step for step in messages.observations if step not in messages.rewards]
+        if unpaid:
+            yield f"{len(unpaid)} intrinsic rewards missing, the first at step {min(unpaid)}"
+    if summary is None:
+        yield "its end was not recorded"
+    if messages.doubled:
+        yield f"{messages.doubled} messages came twice; the first of each counts"
+
+
+def _optional(message: Any, name: str) -> np.ndarray | None:
+    return None if message is None else np.asarray(getattr(message, name), dtype=np.float64)
+
+
+def _object(state: Any) -> np.ndarray | None:
+    if state is None or not state.object_known:
+        return None
+    place = state.object_pose.position
+    return np.array([place.x, place.y, place.z])
+
+
+def _valid(reward: Any) -> Any:
+    """A reward whose status is OK."""
+    return reward if reward is not None and reward.status.code == 0 else None
+
+
+def _table(rows: list[np.ndarray | None]) -> np.ndarray:
+    """(N, width), NaN where a row is missing or of another width than the first."""
+    width = next((len(row) for row in rows if row is not None and len(row)), 0)
+    table = np.full((len(rows), width), np.nan)
+    for index, row in enumerate(rows):
+        if row is not None and len(row) == width:
+            table[index] = row
+    return table
+
+
+def _column(messages: list[Any], name: str) -> np.ndarray:
+    return np.array(
+        [float("nan") if message is None else getattr(message, name) for message in messages],
+        dtype=np.float64,
+    )
+
+
+def _seconds(message: Any) -> float:
+    return float(message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec)
+
+
+def _images(rows: list[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    if not rows or not len(rows[0].color.data) or not len(rows[0].depth.data):
+        return None, None
+    return (
+        np.stack([_pixels(row.color, "rgb8", np.dtype(np.uint8), 3) for row in rows]),
+        np.stack([_pixels(row.depth, "32FC1", np.dtype(np.float32), 1)[..., 0] for row in rows]),
+    )
+
+
+def _pixels(image: Any, encoding: str, dtype: np.dtype, channels: int) -> np.ndarray:
+    if image.encoding != encoding:
+        raise BagError(f"an image has encoding {image.encoding!r}; expected {encoding!r}")
+    used = image.width * channels * dtype.itemsize
+    rows = image.data.reshape(image.height, image.step)[:, :used]
+    pixels = np.ascontiguousarray(rows).view(
+        dtype.newbyteorder(">" if image.is_bigendian else "<")
+    )
+    return pixels.reshape(image.height, image.width, channels)

@@ -1,0 +1,118 @@
+"""The curiosity's memory, rebuilt from a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayes_curiosity_ros.bags.decode import decode
+from bayes_curiosity_ros.bags.episode import CURIOSITY_STATE, Episode
+from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig, Scores
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.model_file import load_model, model_id
+
+
+@dataclass(frozen=True)
+class RecordedStates:
+    """What the curiosity node said of itself.
+
+    Attributes:
+        log_determinants: by the number of observations in the posterior, in [nats].
+        model_id: of its encoder; "" where none was recorded.
+        first: observations in the posterior when the recording began.
+        form, weight: of its rewards.
+    """
+
+    log_determinants: dict[int, float]
+    model_id: str = ""
+    first: int = 0
+    form: str = "nonnegative"
+    weight: float = 1.0
+
+
+def recorded_states(reader: BagReader) -> RecordedStates:
+    """All `curiosity/state` messages of a bag."""
+    messages: list[Any] = []
+    for record in reader.records({CURIOSITY_STATE}):
+        messages.append(decode(reader.topics[record.topic], record.data))
+    if not messages:
+        return RecordedStates({})
+    last = messages[-1]
+    return RecordedStates(
+        {int(m.observations): float(m.log_determinant) for m in messages},
+        last.model_id,
+        int(messages[0].observations),
+        last.form,
+        float(last.weight),
+    )
+
+
+def curiosity_for(states: RecordedStates, episode: Episode, model: Path | None) -> Curiosity:
+    """The recorded node's curiosity as it was at the start of the recording.
+
+    Args:
+        states: of the bag.
+        episode: any of it; decides the shape of a random encoder.
+        model: model file; None for the node's default, a random frozen encoder.
+
+    Raises:
+        BagError: the model is not the recorded one, or does not fit the bag.
+    """
+    if model is not None:
+        curiosity = load_model(model).curiosity
+    else:
+        images = None if episode.color is None else (4, *episode.color.shape[1:3])
+        config = EncoderConfig(vector_size=episode.vectors.shape[1], image_shape=images)
+        curiosity = Curiosity(Encoder(config))
+    curiosity.config = CuriosityConfig(
+        weight=states.weight,
+        form=states.form,
+        forgetting=curiosity.config.forgetting,
+        regression=curiosity.config.regression,
+    )
+    ours = model_id(curiosity)
+    if states.model_id and ours != states.model_id:
+        raise BagError(
+            f"the bag was recorded with model {states.model_id}, this is {ours}; give the "
+            "recorded one with --model"
+        )
+    if model is not None and curiosity.regression.count != states.first:
+        if states.first:
+            raise BagError(
+                f"the recording began with {states.first} observations in the posterior, {model} "
+                f"has {curiosity.regression.count}; give the model saved just before it"
+            )
+        curiosity.reset()
+    return curiosity
+
+
+def replay_scores(
+    curiosity: Curiosity, episodes: Iterator[Episode]
+) -> Iterator[tuple[Episode, Scores]]:
+    """Each episode with the scores of its observations, then taken into the posterior.
+
+    One observation at a time, as the node scores them, so that the numbers are its own bit for
+    bit. Episodes that were aborted or have no end are scored and not taken in.
+    """
+    for episode in episodes:
+        observations = episode.observations()
+        yield episode, _one_by_one(curiosity, observations)
+        if episode.learnt_from:
+            curiosity.observe(observations)
+
+
+def _one_by_one(curiosity: Curiosity, observations: Observations) -> Scores:
+    parts = [curiosity.score(observations[i : i + 1]) for i in range(len(observations))]
+    return Scores(
+        *(
+            np.array([getattr(part, name)[0] for part in parts])
+            for name in ("variance", "curiosity", "reward")
+        )
+    )

@@ -1,0 +1,1 @@
+"""Which processes there are, and how they are started where launch is not installed."""

@@ -1,0 +1,213 @@
+"""`bayes-curiosity up`: the whole stack in one terminal, without launch_ros."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from bayes_curiosity_ros.bringup import table as bringup
+from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup, node_environment
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log, successes_per_timestep
+from bayes_curiosity_ros.learning.preparation import Preparation, Prepared, prepare
+from bayes_curiosity_ros.resources import find
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+FLAGS = ("resume", "dry_run", "description", "record", "simulated_operator")
+LOG, CURVE = "episodes.csv", "learning_curve.png"
+WINDOW = 10
+LONG_WINDOW = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the bringup, and how to prepare."""
+    add_bringup_arguments(parser)
+    parser.add_argument(
+        "--imitation-epochs",
+        type=int,
+        default=Preparation().imitation_epochs,
+        help="of the policy's pre-training, where no policy is given",
+    )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="forget the run in output, but keep the demonstrations and what came of them",
+    )
+    parser.add_argument(
+        "--scratch", action="store_true", help="no demonstrations: random encoder and policy"
+    )
+
+
+def add_bringup_arguments(parser: argparse.ArgumentParser, left_out: Collection[str] = ()) -> None:
+    """An option for every argument of the bringup, but for those left out."""
+    for argument in bringup.ARGUMENTS:
+        name = "--" + argument.name.replace("_", "-")
+        if argument.name in left_out:
+            continue
+        if argument.name in FLAGS:
+            parser.add_argument(name, action="store_true", help=argument.description)
+        else:
+            parser.add_argument(
+                name,
+                default=argument.default,
+                choices=argument.choices or None,
+                metavar=_named(argument.choices),
+                help=argument.description,
+            )
+
+
+def _named(choices: Collection[str]) -> str | None:
+    """Without the empty one, which nobody types."""
+    return "{" + ",".join(choice for choice in choices if choice) + "}" if choices else None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prepare, start, wait, end, sum up."""
+    chosen = {
+        argument.name: str(getattr(arguments, argument.name)).lower()
+        if argument.name in FLAGS
+        else str(getattr(arguments, argument.name))
+        for argument in bringup.ARGUMENTS
+    }
+    folder = Path(chosen["output"])
+    bringup.nodes(chosen)  # checked before anything is spent
+    if arguments.restart:
+        _forget(folder)
+    _check_folder(folder, arguments.resume)
+    if not arguments.scratch:
+        _prepare(chosen, folder, arguments.imitation_epochs)
+    ended = _run_nodes(chosen, folder)
+    if ended.name == "learner" and ended.code == 0:
+        print(summary(read_log(folder / LOG)))
+        draw(read_log(folder / LOG), folder / CURVE, chosen["task"], chosen["bonus"])
+        print(
+            f"wrote {folder / CURVE}, {folder / LOG}, {folder / 'checkpoint.pt'}; go on with\n"
+            f"    bayes-curiosity up --resume --output {folder} "
+            f"--timesteps {2 * int(chosen['timesteps'])}"
+        )
+        return 0
+    return ended.code if ended.name == "" else 1
+
+
+def command_of(spec: bringup.NodeSpec, namespace: str) -> list[str]:
+    """How to start a node without launch."""
+    words = [sys.executable, "-m", spec.module, "--ros-args"]
+    if namespace:
+        words += ["-r", f"__ns:=/{namespace.strip('/')}"]
+    for name in spec.files:
+        words += ["--params-file", str(find("config/bringup", name))]
+    for name, value in spec.parameters.items():
+        words += ["-p", f"{name}:={json.dumps(value)}"]
+    return words
+
+
+def _check_folder(folder: Path, resume: bool) -> None:
+    exists = (folder / "checkpoint.pt").exists()
+    if resume and not exists:
+        raise ConfigError(f"{folder}/checkpoint.pt does not exist; leave out --resume")
+    if exists and not resume:
+        raise ConfigError(
+            f"{folder} holds a run already; give --resume to go on with it, --restart to begin "
+            "again, or another --output"
+        )
+
+
+def _forget(folder: Path) -> None:
+    for path in [folder / "checkpoint.pt", *folder.glob("curiosity_*.safetensors")]:
+        path.unlink(missing_ok=True)
+
+
+def _prepare(chosen: dict[str, str], folder: Path, imitation_epochs: int) -> None:
+    """Fill in model and policy where they are not given."""
+    wanted = [name for name in ("model", "policy") if not chosen[name]]
+    if not wanted:
+        return
+    files = Prepared.within(folder)
+    preparation = Preparation(
+        task=chosen["task"],
+        robot=bringup.robot_of(chosen),
+        imitation_epochs=imitation_epochs,
+        seed=int(chosen["seed"]),
+    )
+    prepare(preparation, folder, lambda line: print(line, flush=True))
+    paths = {"model": files.curiosity, "policy": files.policy}
+    for name in wanted:
+        chosen[name] = str(paths[name].resolve())
+
+
+def _run_nodes(chosen: dict[str, str], folder: Path) -> Ended:
+    specs = bringup.nodes(chosen)
+    print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
+    with ProcessGroup(folder / "log", loud=["learner"]) as group:
+        for spec in specs:
+            command = command_of(spec, chosen["namespace"])
+            group.start(spec.name, command, node_environment(), spec.respawn)
+        ended = group.wait()
+        group.end()
+        if sys.stdout.isatty():
+            print()
+        if ended.name and ended.code:
+            print(
+                f"bayes-curiosity: {ended.name} ended with code {ended.code}; all were ended.\n"
+                f"{group.tail(ended.name)}",
+                file=sys.stderr,
+            )
+        elif ended.name != "learner":
+            print(f"ended by {ended.name or 'a signal'}; all nodes are gone", file=sys.stderr)
+    return ended
+
+
+def summary(rows: list[EpisodeRow]) -> str:
+    """What was learnt, in words."""
+    first, last = rows[:WINDOW], rows[-WINDOW:]
+    before, after = successes_per_timestep(first), successes_per_timestep(last)
+    long = min(LONG_WINDOW, len(rows) // 2)
+    start, end = rows[:long], rows[-long:]
+    verdict = "learnt" if after > before else "not learnt"
+    return (
+        f"{len(rows)} episodes, {rows[-1].timesteps} control steps: {verdict}\n"
+        f"  success/steps  first {len(first)} episodes {before:.3f}  "
+        f"last {len(last)} episodes {after:.3f}\n"
+        f"                 first {long} episodes {successes_per_timestep(start):.3f}  "
+        f"last {long} episodes {successes_per_timestep(end):.3f}\n"
+        f"  success rate   first {long} episodes {_rate(start):.0%}  "
+        f"last {long} episodes {_rate(end):.0%}\n"
+        f"  curiosity      {_curiosity(start):+.2f} → {_curiosity(end):+.2f} nats"
+    )
+
+
+def draw(rows: list[EpisodeRow], path: Path, task: str, bonus: str) -> None:
+    """The learning curve: the paper's metric, over 10 and over 100 episodes."""
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    steps = [row.timesteps for row in rows]
+    for window, style in ((WINDOW, {"alpha": 0.3}), (LONG_WINDOW, {"linewidth": 2.0})):
+        curve = [
+            successes_per_timestep(rows[max(0, index - window + 1) : index + 1])
+            for index in range(len(rows))
+        ]
+        axes.plot(steps, curve, color="tab:blue", label=f"last {window} episodes", **style)
+    axes.set(
+        title=f"{task}, TRPO with bonus {bonus}, over the ROS graph",
+        xlabel="control steps",
+        ylabel="successes ÷ control steps",
+    )
+    axes.set_ylim(bottom=0.0)
+    axes.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _rate(rows: list[EpisodeRow]) -> float:
+    return sum(row.outcome == "success" for row in rows) / max(len(rows), 1)
+
+
+def _curiosity(rows: list[EpisodeRow]) -> float:
+    return float(np.mean([row.mean_curiosity for row in rows])) if rows else 0.0

@@ -1,0 +1,1 @@
+"""Settings: YAML into frozen dataclasses, checks, ranges of numbers, registries of names."""

@@ -1,0 +1,1 @@
+"""The learning curve of the arm itself, over the ROS graph."""

@@ -1,0 +1,1 @@
+"""What every experiment shares: settings, jobs, rows, their store, schedule and figures."""

@@ -1,0 +1,1 @@
+"""Table I of the paper: sparse classic control."""

@@ -1,0 +1,146 @@
+"""Parameters of the learner node, and the trainer that they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from bayes_curiosity_ros.curiosity.model_file import load_model
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.gatherer import Gatherer
+from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, seen_with
+from bayes_curiosity_ros.learning.policy import PolicyConfig
+from bayes_curiosity_ros.learning.pretrained import load_policy
+from bayes_curiosity_ros.learning.trainer import Trainer
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+from bayes_curiosity_ros.tasks.registry import arm_task_names
+from bayes_curiosity_ros.tasks.task import Task
+
+CHECKPOINT = "checkpoint.pt"
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """Parameters of the learner node.
+
+    Attributes:
+        task: what is learnt, a task of the arm.
+        robot: file in config/robots/, or a path.
+        learner: what learns; its own settings are parameters under its name.
+        bonus: what rewards exploration; curiosity is a node of its own, others live in the
+            learner.
+        bonus_weight: factor of a bonus that lives in the learner.
+        seed: of everything random.
+        timesteps: control steps after which training ends.
+        iteration_steps: control steps per policy update, at least; episodes are finished.
+        policy: file of a policy pre-trained by imitation; empty for a random one.
+        model: curiosity model whose encoder sees for a visual task; empty for a random one.
+        hidden: widths of the policy's hidden layers.
+        folder: for checkpoint, episode log and curiosity models.
+        resume: go on from the checkpoint in `folder`.
+        recorded: wait until a recorder hears us, so that it misses nothing.
+        operator_confirmed: answer the arm's question for its operator beforehand; leave it
+            false on a real arm.
+        start_timeout_s: longest wait for the other nodes.
+        step_timeout_s: longest wait for a control step, or an answer of the curiosity node.
+        reset_timeout_s: longest wait for an episode's start, the operator's part included.
+        max_aborts: episodes in a row that may be cut short before training gives up.
+    """
+
+    task: str = "reach"
+    robot: str = "jaco.yaml"
+    learner: str = "trpo"
+    bonus: str = "curiosity"
+    bonus_weight: float = 0.1
+    seed: int = 0
+    timesteps: int = 30_000
+    iteration_steps: int = 1000
+    policy: str = ""
+    model: str = ""
+    hidden: tuple[int, ...] = (32, 32)
+    folder: str = "output/run"
+    resume: bool = False
+    recorded: bool = False
+    operator_confirmed: bool = False
+    start_timeout_s: float = 60.0
+    step_timeout_s: float = 5.0
+    reset_timeout_s: float = 600.0
+    max_aborts: int = 5
+
+    def __post_init__(self) -> None:
+        if self.task not in arm_task_names():
+            raise unknown_name("task", self.task, arm_task_names())
+        BONUSES.require(self.bonus)
+        LEARNERS.require(self.learner)
+        for name in ("timesteps", "iteration_steps", "max_aborts"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} = {getattr(self, name)}; it must be at least 1")
+        if self.seed < 0:
+            raise ConfigError(f"seed = {self.seed}; it must be ≥ 0")
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where training is saved."""
+        return Path(self.folder) / CHECKPOINT
+
+    def make_task(self) -> ArmTask:
+        """The task, in a cell of which only the geometry is used."""
+        return named_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
+
+    def perceive(self, task: ArmTask) -> Task:
+        """The task as the policy sees it: through the model's encoder, if it is visual."""
+        if not task.visual:
+            return task
+        if self.model:
+            return PerceivedTask(task, load_model(Path(self.model)).curiosity.encoder)
+        return PerceivedTask(task, Encoder(encoder_config(task)))
+
+
+def make_trainer(
+    config: LearnerConfig, settings: Any, task: Task, bonus: Bonus, gatherer: Gatherer
+) -> Trainer:
+    """A trainer before its first iteration.
+
+    Args:
+        config: of the node.
+        settings: of the learner itself, of the kind that its registry entry names.
+        task: as the policy sees it.
+        bonus: what rewards exploration.
+        gatherer: of episodes over the graph.
+
+    Raises:
+        ConfigError: there is a pre-trained policy, and the learner cannot begin with one.
+    """
+    rng = np.random.default_rng(config.seed)
+    learner = LEARNERS[config.learner].make(task, settings, PolicyConfig(config.hidden), rng)
+    if config.policy:
+        if learner.imitator is None:
+            raise ConfigError(
+                f"learner {config.learner!r} cannot begin with a policy; leave `policy` empty "
+                "(`bayes-curiosity up --scratch`)"
+            )
+        load_policy(Path(config.policy), learner.imitator, task.name, seen_with(task))
+    return Trainer(task, learner, bonus, gatherer)
+
+
+def make_bonus(config: LearnerConfig, task: Task) -> Bonus:
+    """A bonus that lives in the learner."""
+    entry = BONUSES[config.bonus]
+    inputs = BonusInputs(
+        task.observation_size,
+        task.action_size,
+        config.seed,
+        lambda: Encoder(
+            EncoderConfig(task.observation_size), torch.Generator().manual_seed(config.seed)
+        ),
+    )
+    return entry.make({"weight": config.bonus_weight} if entry.weighted else {}, inputs)

@@ -1,0 +1,108 @@
+"""The tape deck."""
+
+import threading
+import time
+
+import pytest
+
+from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.player import Transport, cues, parse_selection
+from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.errors import ConfigError
+from support.pretended import Run, write_bag
+
+
+@pytest.fixture
+def reader(tmp_path):
+    write_bag(tmp_path / "bag", Run(episodes=4, steps=3))
+    return BagReader(tmp_path / "bag")
+
+
+def tape_of(reader, text=""):
+    selected = parse_selection(text)
+    return lambda start: cues(reader, selected, start)
+
+
+class Listener:
+    """Plays in a thread, and remembers what it heard."""
+
+    def __init__(self, transport, tape):
+        self.heard = []
+        self.transport = transport
+        self.thread = threading.Thread(
+            target=transport.play, args=(tape, self.heard.append), daemon=True
+        )
+        self.thread.start()
+
+    def steps(self):
+        return [cue.episode for cue in list(self.heard) if cue.begins_step]
+
+    def until(self, count):
+        deadline = time.monotonic() + 5
+        while len(self.steps()) < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        return self.steps()
+
+
+def test_episodes_are_selected(reader):
+    heard = []
+    Transport(rate=0).play(tape_of(reader, "1,3"), heard.append)
+    assert {cue.episode for cue in heard if cue.record.topic == "/observation"} == {1, 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"), [("", {0, 1, 2, 3}), ("2", {2}), ("0, 2-9", {0, 2, 3})]
+)
+def test_selections_are_read(text, chosen):
+    assert {e for e in range(4) if parse_selection(text)(e)} == chosen
+
+
+@pytest.mark.parametrize("text", ["a", "1-", "1;2", "-1"])
+def test_bad_selections_are_refused(text):
+    with pytest.raises(ConfigError, match="3,5-8"):
+        parse_selection(text)
+
+
+def test_time_is_kept(reader):
+    heard = []
+    began = time.monotonic()
+    Transport(rate=4.0).play(tape_of(reader), heard.append)
+    recorded_s = (heard[-1].record.received_ns - heard[0].record.received_ns) * 1e-9
+    assert time.monotonic() - began >= recorded_s / 4.0 - 0.01
+
+
+def test_steps_one_by_one_then_on(reader):
+    listener = Listener(Transport(rate=0, paused=True), tape_of(reader))
+    assert listener.until(0) == []
+    listener.transport.step()
+    assert listener.until(1) == [0]
+    listener.transport.step()
+    assert listener.until(2) == [0, 0]
+    listener.transport.resume()
+    listener.thread.join(5)
+    assert len(listener.steps()) == 16
+
+
+def test_seek_goes_to_an_episodes_start(reader):
+    listener = Listener(Transport(rate=0, paused=True), tape_of(reader))
+    listener.transport.step()
+    listener.until(1)
+    listener.transport.seek(2)
+    listener.transport.resume()
+    listener.thread.join(5)
+    assert listener.steps() == [0] + [2] * 4 + [3] * 4
+
+
+def test_an_absent_episode_is_said(reader):
+    transport = Transport(rate=0)
+    transport.seek(99)
+    with pytest.raises(BagError, match="no episode 99"):
+        transport.play(tape_of(reader), lambda cue: None, lambda episode: episode < 4)
+
+
+def test_stop_ends_it(reader):
+    listener = Listener(Transport(rate=1e-6), tape_of(reader))
+    listener.transport.stop()
+    listener.thread.join(5)
+    assert not listener.thread.is_alive()

@@ -1,0 +1,108 @@
+"""Processes that live and die together."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from bayes_curiosity_ros.bringup import DIE_WITH_PARENT
+from bayes_curiosity_ros.bringup.processes import (
+    MAX_RESTARTS,
+    Ended,
+    ProcessGroup,
+    node_environment,
+)
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+def program(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+@pytest.fixture
+def group(tmp_path):
+    with ProcessGroup(tmp_path) as group:
+        yield group
+
+
+def test_when_one_ends_all_are_ended(group):
+    group.start("sleeper", SLEEP, node_environment())
+    group.start("ender", program("print('over and out'); raise SystemExit(3)"), node_environment())
+    assert group.wait() == Ended("ender", 3)
+    assert group.end() == {"sleeper": -signal.SIGTERM, "ender": 3}
+    assert group.tail("ender") == "over and out"
+
+
+def test_one_that_may_respawn_ends_nobody(group, tmp_path, capsys):
+    marks = tmp_path / "marks"
+    group.start(
+        "camera",
+        program(f"open({str(marks)!r}, 'a').write('x')"),
+        node_environment(),
+        respawn=True,
+    )
+    group.start("learner", program("import time; time.sleep(2)"), node_environment())
+    assert group.wait() == Ended("learner", 0)
+    assert marks.read_text() == "x" * (1 + MAX_RESTARTS)
+    assert "camera ended and is started again" in capsys.readouterr().err
+
+
+def test_a_signal_is_passed_on(group):
+    group.start("sleeper", SLEEP, node_environment())
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+    assert group.wait() == Ended("", 128 + signal.SIGTERM)
+    assert group.end() == {"sleeper": -signal.SIGTERM}
+
+
+def runs(pid: int) -> bool:
+    """Whether it does; a dead one that nobody has asked about does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_nobody_outlives_a_parent_that_is_killed(tmp_path):
+    code = (
+        "import sys, pathlib\n"
+        "from bayes_curiosity_ros.bringup.processes import ProcessGroup, node_environment\n"
+        f"group = ProcessGroup(pathlib.Path({str(tmp_path)!r}))\n"
+        f"group.start('sleeper', {SLEEP!r}, node_environment())\n"
+        "print(group._started['sleeper'].process.pid, flush=True)\n"
+        "group.wait()\n"
+    )
+
+    parent = subprocess.Popen(program(code), stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 5.0
+    while runs(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not runs(child)
+
+
+def test_a_node_ends_in_order_when_its_launch_system_is_killed(tmp_path):
+    """`ros2 launch` passes SIGINT on, but not SIGTERM."""
+    node = (
+        "import sys, time\n"
+        "from bayes_curiosity_ros.nodes.run import Ending\n"
+        "ending = Ending()\n"
+        "print('ready', flush=True)\n"
+        "while not ending.wanted: time.sleep(0.01)\n"
+        f"open({str(tmp_path / 'ended')!r}, 'w').write(ending.wanted)\n"
+    )
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {node!r}])"
+    environment = {**os.environ, DIE_WITH_PARENT: "1"}
+    parent = subprocess.Popen(program(code), env=environment, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout.readline() == "ready\n"
+    parent.kill()
+    assert parent.stdout.read() == ""  # until the node has ended too
+    assert (tmp_path / "ended").read_text() == "SIGTERM"
+    parent.wait()

@@ -1,0 +1,254 @@
+"""Order, stops, faults and the watchdog, without ROS and without waiting."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bayes_curiosity_ros.errors import ConfigError, LengthError, NotFiniteError, StepError
+from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.safety import Change
+from bayes_curiosity_ros.robot.supervisor import (
+    ArmSupervisor,
+    NotReadyError,
+    State,
+    SupervisorConfig,
+)
+
+
+class RecordingArm:
+    """Remembers what it was told; fails when asked to."""
+
+    joint_names = ("joint_1", "joint_2")
+
+    def __init__(self):
+        self.calls = []
+        self.failure = None
+        self.stopped = ""
+
+    def connect(self, timeout_s):
+        self.calls.append("connect")
+
+    def disconnect(self):
+        self.calls.append("disconnect")
+
+    def state(self, timeout_s):
+        zeros = np.zeros(2)
+        return ArmState(0.0, zeros, zeros, np.zeros(0), 0.0, frozenset())
+
+    def move(self, deltas, gripper, timeout_s):
+        if self.stopped:
+            raise ArmStoppedError(self.stopped)
+        if self.failure:
+            raise ArmError(self.failure)
+        self.calls.append("move")
+        return Executed(deltas, Change.NONE, "", self.state(timeout_s))
+
+    def rehearse(self, deltas, gripper, timeout_s):
+        self.calls.append("rehearse")
+        words = "joint_2 within 0.015 m of the table"
+        return Executed(0.0 * deltas, Change.COLLISION, words, self.state(timeout_s))
+
+    def home(self, timeout_s):
+        self.calls.append("home")
+        return self.state(timeout_s)
+
+    def stop(self, reason):
+        self.stopped = reason
+        self.calls.append("stop")
+
+    def release(self):
+        self.stopped = ""
+        self.calls.append("release")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def arm():
+    return RecordingArm()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def make(arm, clock):
+    def build(**options) -> ArmSupervisor:
+        supervisor = ArmSupervisor(arm, SupervisorConfig(**options), clock)
+        supervisor.activate(1.0)
+        return supervisor
+
+    return build
+
+
+def act(supervisor, episode=1, step=0, deltas=(0.1, 0.1), gripper=0.0):
+    return supervisor.act(episode, step, np.array(deltas), gripper)
+
+
+def test_steps_count_up_from_the_reset(make):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    for step in range(3):
+        act(supervisor, step=step)
+        assert supervisor.step == (1, step + 1)
+    assert supervisor.counters.accepted == 3
+    assert supervisor.state == State.MOVING
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"step": 1}, StepError, "expected episode 1, step 0"),
+        ({"episode": 2}, StepError, "expected episode 1, step 0"),
+        ({"deltas": (0.1,)}, LengthError, "1 joint deltas for 2 joints"),
+        ({"deltas": (math.nan, 0.0)}, NotFiniteError, "nan"),
+        ({"deltas": (math.inf, 0.0)}, NotFiniteError, "inf"),
+        ({"gripper": math.nan}, NotFiniteError, "gripper nan"),
+        ({"gripper": 1.5}, NotFiniteError, "0 is open and 1 closed"),
+    ],
+)
+def test_nonsense_is_rejected_and_moves_nothing(make, arm, options, error, words):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    before = list(arm.calls)
+    with pytest.raises(error, match=words):
+        act(supervisor, **options)
+    assert arm.calls == before
+    assert supervisor.counters.rejected == 1
+    act(supervisor)  # and the good one still counts as the first
+
+
+def test_a_repeated_step_is_rejected(make):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    with pytest.raises(StepError, match="step 0; expected episode 1, step 1"):
+        act(supervisor)
+
+
+def test_no_action_before_the_first_reset(make):
+    with pytest.raises(NotReadyError, match="reset_episode first"):
+        act(make())
+
+
+def test_a_stop_is_latched_across_commands_and_resets(make, arm):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    supervisor.stop("a hand in the cell")
+    for attempt in (
+        lambda: act(supervisor, step=1),
+        lambda: supervisor.reset_episode(2, 0, True),
+        supervisor.home,
+    ):
+        with pytest.raises(ArmStoppedError, match="a hand in the cell"):
+            attempt()
+    assert arm.calls[-1] == "stop"
+    supervisor.release()
+    with pytest.raises(NotReadyError, match="reset_episode first"):
+        act(supervisor, step=1)
+    supervisor.reset_episode(2, 0, True)
+    act(supervisor, episode=2)
+
+
+def test_silence_halts_in_less_than_two_tenths_of_a_second(make, arm, clock):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    clock.now = 0.14
+    assert not supervisor.check_commands()
+    clock.now = 0.16
+    assert supervisor.check_commands()
+    assert arm.calls[-1] == "stop"
+    assert "no command for 0.16 s" in supervisor.reason
+    assert not supervisor.check_commands()
+
+
+def test_a_simulated_episode_goes_on_after_a_halt(make, arm, clock):
+    supervisor = make(resume_after_halt=True)
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    clock.now = 1.0
+    supervisor.check_commands()
+    act(supervisor, step=1)
+    assert arm.calls[-2:] == ["release", "move"]
+
+
+def test_a_real_episode_is_over_after_a_halt(make, arm, clock):
+    supervisor = make(resume_after_halt=False)
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    clock.now = 1.0
+    supervisor.check_commands()
+    with pytest.raises(NotReadyError):
+        act(supervisor, step=1)
+    assert arm.calls[-1] == "stop"
+    supervisor.reset_episode(2, 0, False)
+    act(supervisor, episode=2)
+
+
+def test_silence_before_the_first_command_is_no_fault(make, clock):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    clock.now = 100.0
+    assert not supervisor.check_commands()
+
+
+def test_a_fault_stops_the_arm_until_it_is_released(make, arm):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    arm.failure = "actuator 3 over temperature"
+    with pytest.raises(ArmError, match="over temperature"):
+        act(supervisor)
+    assert supervisor.state == State.FAULT
+    assert arm.calls[-1] == "stop"
+    with pytest.raises(ArmError, match="arm/release"):
+        supervisor.reset_episode(2, 0, True)
+    arm.failure = None
+    supervisor.release()
+    supervisor.reset_episode(2, 0, True)
+
+
+def test_a_reset_waits_for_the_operator(make, arm):
+    supervisor = make(confirm_resets=True)
+    with pytest.raises(NotReadyError, match="arm/confirm"):
+        supervisor.reset_episode(1, 0, False)
+    assert supervisor.state == State.WAITING_FOR_OPERATOR
+    assert "home" not in arm.calls
+    supervisor.confirm()
+    supervisor.reset_episode(1, 0, False)
+    with pytest.raises(NotReadyError):  # a confirmation counts once
+        supervisor.reset_episode(2, 0, False)
+
+
+def test_a_dry_run_checks_and_reports_and_moves_nothing(make, arm):
+    supervisor = make(dry_run=True)
+    supervisor.reset_episode(1, 0, False)
+    executed = act(supervisor)
+    assert not executed.deltas.any()
+    assert "of the table" in supervisor.reason
+    assert (supervisor.counters.accepted, supervisor.counters.limited) == (1, 1)
+    supervisor.home()
+    assert "rehearse" in arm.calls
+    assert not {"move", "home"} & set(arm.calls)
+
+
+def test_leaving_stops_the_arm_first(make, arm):
+    supervisor = make()
+    supervisor.deactivate("the end")
+    assert arm.calls[-2:] == ["stop", "disconnect"]
+    with pytest.raises(NotReadyError, match="the end"):
+        supervisor.reset_episode(1, 0, True)
+
+
+def test_a_slow_watchdog_is_refused():
+    with pytest.raises(ConfigError, match=r"within 0\.2 s"):
+        SupervisorConfig(command_timeout_s=0.5)
