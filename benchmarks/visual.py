@@ -76,12 +76,13 @@ def measure(steps: int) -> tuple[int, int, dict[str, float]]:
     visual.images = watch.around("rays", visual.images)
     visual.advance = watch.around("physics", visual.advance)
     task.perception = watch.around("encoder", task.perception)  # type: ignore[assignment]
-    learn = watch.around("learning", trainer.learn)
+    learner: Any = trainer.algorithm
+    learner.update = watch.around("learning", learner.update)
     began = time.process_time()
-    episodes = trainer.gatherer.gather(trainer.algorithm.explore())
-    learn(episodes)
+    iteration = trainer.iterate()
     total = time.process_time() - began
-    return episodes.steps, episodes.steps + len(episodes), watch.seconds | {"total": total}
+    frames = iteration.timesteps + len(iteration.lengths)
+    return iteration.timesteps, frames, watch.seconds | {"total": total}
 
 
 def main() -> None:
