@@ -10,21 +10,50 @@ import numpy as np
 
 from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.configuration.settings import build
-from bayes_curiosity_ros.curiosity.data import Transitions
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 
 if TYPE_CHECKING:
     from bayes_curiosity_ros.curiosity.encoder import Encoder
+
+
+class Stream(Protocol):
+    """Prices an episode under way."""
+
+    def reward(self, step: Transitions) -> float:
+        """The intrinsic reward of the next transition, weight included; steps come in order."""
+        ...
+
+
+class Unordered:
+    """The stream of a bonus for which the order within an episode makes no difference."""
+
+    def __init__(self, bonus: Bonus) -> None:
+        self._bonus = bonus
+
+    def reward(self, step: Transitions) -> float:
+        return float(self._bonus.evaluate([step])[0])
 
 
 @runtime_checkable
 class Bonus(Protocol):
     """An intrinsic reward; a learner cannot tell which one it has."""
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
-        """The intrinsic reward of each transition, weight included: (N,) float64.
+    def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
+        """The intrinsic reward of every transition, weight included: (N,) float64.
 
         Changes nothing that a later `evaluate` would see.
+
+        Args:
+            episodes: each in its order and from its beginning, for what an observation earns may
+                depend on those before it; it need not have ended.
+
+        Returns:
+            The rewards of the first episode, then those of the second, …
         """
+        ...
+
+    def begin(self, first: Observations) -> Stream:
+        """An episode begins with its first observation: what prices its steps one by one."""
         ...
 
     def update(self, episodes: Sequence[Transitions]) -> None:
@@ -102,8 +131,11 @@ class NoBonus:
     def __init__(self, per_step: float = 0.0) -> None:
         self.per_step = per_step
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
-        return np.full(len(transitions), self.per_step)
+    def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
+        return np.full(sum(map(len, episodes)), self.per_step)
+
+    def begin(self, first: Observations) -> Stream:
+        return Unordered(self)
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         pass

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig, preset_config
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig, EmbeddingTrainer
 from bayes_curiosity_ros.curiosity.encoder import Encoder
@@ -121,7 +121,7 @@ class ContinualCuriosity(Curiosity):
         self._rebuild(observations)
 
     def _rebuild(self, observations: Observations) -> None:
-        self.regression.replace(self.encoder.features(observations), self.regression.count)
+        self.regression.replace(self.features(observations), self.regression.count)
 
     def _targets(self, sample: Transitions) -> np.ndarray:
         if self.continual.target == "action":
@@ -133,5 +133,5 @@ class ContinualCuriosity(Curiosity):
 def _make(options: Mapping[str, Any], inputs: BonusInputs) -> ContinualCuriosity:
     own = dict(options)
     continual = build(ContinualConfig, own.pop("continual", {}), "bonus continual_curiosity")
-    config = build(CuriosityConfig, own, "bonus continual_curiosity")
+    config = preset_config(own, "bonus continual_curiosity")
     return ContinualCuriosity(inputs.encoder(), config, continual, inputs.seed)

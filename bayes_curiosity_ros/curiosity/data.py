@@ -73,6 +73,11 @@ class Transitions:
     def __len__(self) -> int:
         return len(self.actions)
 
+    def __getitem__(self, index: slice) -> Transitions:
+        return Transitions(
+            self.observations[index], self.actions[index], self.next_observations[index]
+        )
+
     def visited(self) -> Observations:
         """o_0 … o_T of an episode: the first observation and every one reached."""
         return Observations.concatenate([self.observations[:1], self.next_observations])

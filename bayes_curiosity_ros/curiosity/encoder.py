@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bayes_curiosity_ros.configuration.settings import require_nonnegative, require_positive
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.inputs import (
     checked_images,
@@ -25,6 +26,8 @@ from bayes_curiosity_ros.curiosity.trunks import (
 )
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
+MEDIAN_ROWS = 1000
+
 
 @dataclass(frozen=True)
 class EncoderConfig:
@@ -36,9 +39,10 @@ class EncoderConfig:
         image_trunk: what looks at them: "flat" is the cheapest, "keypoints" finds things.
         hidden_sizes: widths of the MLP's hidden layers.
         latent_size: width of the latent space, M.
-        fourier_features: if > 0, so many random Fourier features of the latent space take its
-            place, and the variance behaves like a Gaussian process's.
-        fourier_length_scale: distance in latent space over which that process varies.
+        fourier_features: number of random Fourier features of the latent space; with them in its
+            place the variance behaves like a Gaussian process's.
+        fourier_length_scale: distance in latent space over which that process varies; 0 for the
+            median distance of the first observations that it is fitted to.
         max_depth_m: depth in [m] at and beyond which the depth channel saturates.
     """
 
@@ -47,8 +51,8 @@ class EncoderConfig:
     image_trunk: str = "flat"
     hidden_sizes: tuple[int, ...] = (64, 64)
     latent_size: int = 32
-    fourier_features: int = 0
-    fourier_length_scale: float = 1.0
+    fourier_features: int = 256
+    fourier_length_scale: float = 0.0
     max_depth_m: float = 3.0
 
     def __post_init__(self) -> None:
@@ -58,11 +62,8 @@ class EncoderConfig:
         for name, size in sizes.items():
             if size < 1:
                 raise ConfigError(f"{name} = {size}; it must be at least 1")
-        if self.fourier_features < 0:
-            raise ConfigError(f"fourier_features = {self.fourier_features}; it must be ≥ 0")
-        for name in ("fourier_length_scale", "max_depth_m"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise ConfigError(f"{name} = {getattr(self, name)}; it must be above 0")
+        require_nonnegative(self, "fourier_features", "fourier_length_scale")
+        require_positive(self, "max_depth_m")
         if self.image_trunk not in IMAGE_TRUNKS:
             raise unknown_name("image_trunk", self.image_trunk, IMAGE_TRUNKS)
         if self.image_shape is not None:
@@ -85,6 +86,7 @@ class Encoder(nn.Module):
     scale: Tensor
     frequencies: Tensor
     phases: Tensor
+    length_scale: Tensor
 
     def __init__(self, config: EncoderConfig, generator: torch.Generator | None = None) -> None:
         """Draw random weights.
@@ -110,11 +112,6 @@ class Encoder(nn.Module):
         draw_weights(self, generator)
         self._draw_fourier(generator)
 
-    @property
-    def feature_size(self) -> int:
-        """Number of features, the constant one included."""
-        return (self.config.fourier_features or self.config.latent_size) + 1
-
     def standardise_inputs(self, vectors: np.ndarray) -> None:
         """Fix the vector input's offset and scale to the mean and deviation of `vectors`."""
         data = torch.as_tensor(vectors, dtype=torch.float32)
@@ -131,16 +128,29 @@ class Encoder(nn.Module):
             inputs = torch.cat([inputs, pixels], dim=1)
         return self.mlp(inputs)  # type: ignore[no-any-return]
 
-    def expand(self, latent: Tensor) -> Tensor:
-        """Features of a latent space, the constant one left out: (N, feature_size - 1)."""
-        if not self.config.fourier_features:
-            return latent
+    def fourier(self, latent: Tensor) -> Tensor:
+        """Random Fourier features of a latent space: (N, fourier_features) float32."""
         amplitude = math.sqrt(2.0 / self.config.fourier_features)
         return amplitude * torch.cos(latent @ self.frequencies + self.phases)
 
+    def fit_length_scale(self, latent: Tensor) -> None:
+        """Set the Fourier features' length scale to the median distance of latents (N, size).
+
+        Only the first call does; none where the configuration has a length scale of its own, or
+        where there is no distance to measure.
+        """
+        if float(self.length_scale) > 0:
+            return
+        spread = torch.linspace(0, len(latent) - 1, min(len(latent), MEDIAN_ROWS)).long()
+        distances = torch.nn.functional.pdist(latent[spread])
+        distances = distances[distances > 0]
+        if len(distances):
+            self.length_scale.copy_(distances.median())
+            self.frequencies.div_(self.length_scale)
+
     def forward(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
-        """Features of tensors that `tensors` made: (N, feature_size) float32."""
-        return with_constant(self.expand(self.latent(vectors, images)))
+        """The latent space and the constant 1, of tensors that `tensors` made: (N, latent + 1)."""
+        return with_constant(self.latent(vectors, images))
 
     def tensors(self, observations: Observations) -> tuple[Tensor, Tensor | None]:
         """Check a batch and turn it into tensors; errors name what does not fit."""
@@ -149,17 +159,19 @@ class Encoder(nn.Module):
         return torch.from_numpy(vectors), images
 
     def features(self, observations: Observations) -> Tensor:
-        """Features without gradient: (N, feature_size) float32."""
+        """The latent space and the constant 1, without gradient: (N, latent_size + 1) float32."""
         vectors, images = self.tensors(observations)
         with torch.inference_mode():
             return self(vectors, images)
 
     def _draw_fourier(self, generator: torch.Generator) -> None:
         shape = (self.config.latent_size, self.config.fourier_features)
-        frequencies = torch.randn(shape, generator=generator) / self.config.fourier_length_scale
+        scale = self.config.fourier_length_scale
+        frequencies = torch.randn(shape, generator=generator) / (scale or 1.0)
         phases = 2.0 * math.pi * torch.rand(shape[1], generator=generator)
         self.register_buffer("frequencies", frequencies)
         self.register_buffer("phases", phases)
+        self.register_buffer("length_scale", torch.tensor(scale))
 
 
 def with_constant(features: Tensor) -> Tensor:

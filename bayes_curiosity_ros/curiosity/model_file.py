@@ -24,7 +24,9 @@ from bayes_curiosity_ros.curiosity.regression import RegressionConfig
 from bayes_curiosity_ros.errors import BayesCuriosityError, ModelFileError
 from bayes_curiosity_ros.files import write_atomically
 
-FORMAT = "bayes_curiosity_model/1"
+FORMAT = "bayes_curiosity_model/2"
+FIRST_FORMAT = "bayes_curiosity_model/1"  # before there was a choice of posterior and features
+FOURIER = ("frequencies", "phases", "length_scale")
 
 
 def model_id(curiosity: Curiosity) -> str:
@@ -33,9 +35,10 @@ def model_id(curiosity: Curiosity) -> str:
 
 
 def encoder_id(encoder: Encoder) -> str:
-    """Twelve hexadecimal digits that name an encoder: equal weights, equal id."""
+    """Twelve hexadecimal digits that name an encoder: equal latent space, equal id."""
     digest = hashlib.sha256()
-    for name, tensor in sorted(encoder.state_dict().items()):
+    weights = {k: v for k, v in encoder.state_dict().items() if k not in FOURIER}
+    for name, tensor in sorted(weights.items()):
         digest.update(name.encode())
         digest.update(tensor.contiguous().numpy().tobytes())
     return digest.hexdigest()[:12]
@@ -79,6 +82,8 @@ def save_model(path: Path, model: SavedModel) -> None:
 def load_model(path: Path) -> SavedModel:
     """Read what `save_model` wrote; anything else raises ModelFileError and says what it is."""
     metadata, tensors = _read(path)
+    if metadata.get("format") == FIRST_FORMAT:
+        metadata, tensors = _brought_up(metadata, tensors)
     if metadata.get("format") != FORMAT:
         raise ModelFileError(
             f"{path} has format {metadata.get('format')!r}; expected {FORMAT!r}. "
@@ -103,6 +108,18 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
         raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
 
 
+def _brought_up(
+    metadata: dict[str, str], tensors: dict[str, Tensor]
+) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """A file of the first format as one of today's: its posterior was frozen in an episode."""
+    encoder = json.loads(metadata["encoder"])
+    features = "fourier" if encoder["fourier_features"] else "plain"
+    settings = {**json.loads(metadata["curiosity"]), "posterior": "frozen", "features": features}
+    scale = torch.tensor(float(encoder["fourier_length_scale"]))
+    changed = {"format": FORMAT, "curiosity": json.dumps(settings)}
+    return metadata | changed, tensors | {"encoder.length_scale": scale}
+
+
 def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> SavedModel:
     settings: dict[str, Any] = json.loads(metadata["curiosity"])
     regression = RegressionConfig(**settings.pop("regression"))
@@ -115,7 +132,7 @@ def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Save
         for name, tensor in tensors.items()
         if name.startswith("encoder.")
     }
-    size = curiosity.encoder.feature_size
+    size = curiosity.regression.size
     posterior = {
         "factor": tensors["regression.factor"],
         "moment": torch.zeros(size, 0, dtype=torch.float64),

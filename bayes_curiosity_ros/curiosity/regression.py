@@ -110,8 +110,8 @@ class BayesianLinearRegression:
         factor = _joined_factor(self._prior_factor(), math.sqrt(weight) * self._scaled(features))
         self._adopt(factor, torch.zeros_like(self._moment), count)
 
-    def quadratic(self, features: Tensor) -> Tensor:
-        """φᵀP⁻¹φ of each row: (N,), ≥ 0 by construction.
+    def whitened(self, features: Tensor) -> Tensor:
+        """R⁻ᵀφ of each row: (N, size); valid until the next call.
 
         Args:
             features: (N, size), or (N, size - 1) where the last feature is 1 and left out.
@@ -121,10 +121,12 @@ class BayesianLinearRegression:
         whitened = workspace.take("whitened", len(features), self.size, torch.float64)
         rows.copy_(features)
         if columns == self.size:
-            torch.mm(rows, self.whitener, out=whitened)
-        else:
-            torch.addmm(self.whitener[-1], rows, self.whitener[:-1], out=whitened)
-        return torch.linalg.vector_norm(whitened, dim=1).square_()
+            return torch.mm(rows, self.whitener, out=whitened)
+        return torch.addmm(self.whitener[-1], rows, self.whitener[:-1], out=whitened)
+
+    def quadratic(self, features: Tensor) -> Tensor:
+        """φᵀP⁻¹φ of each row, as `whitened` takes them: (N,), ≥ 0 by construction."""
+        return torch.linalg.vector_norm(self.whitened(features), dim=1).square_()
 
     def variance(self, features: Tensor) -> Tensor:
         """Equation (3), σ² of each row: (N,), ≥ 1/β."""

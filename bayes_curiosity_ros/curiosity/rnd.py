@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from bayes_curiosity_ros.configuration.settings import build
-from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs, Stream, Unordered
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.inputs import checked_images, finite_rows, undrawn, unit_images
 from bayes_curiosity_ros.curiosity.normalise import RunningMoments
@@ -134,12 +134,16 @@ class Rnd:
         self._image_moments = RunningMoments(config.image_shape or ())
         self._return_moments = RunningMoments()
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
+    def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
         """The reward of the observations *reached*: (N,) float64."""
-        observations = transitions.next_observations
+        observations = Observations.concatenate([each.next_observations for each in episodes])
         self._check(observations)
         scale = float(self._return_moments.deviation(RETURN_FLOOR))
         return self.config.weight * (self._errors(observations) / scale + self.config.shift)
+
+    def begin(self, first: Observations) -> Stream:
+        """Prices an episode under way."""
+        return Unordered(self)
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take episodes into the running moments, then train the predictor on them."""

@@ -22,12 +22,17 @@ FEW_ROWS = 64
 
 
 class VectorFeatures:
-    """Views of an encoder's tensors, which follow every change of them."""
+    """Views of an encoder's tensors, which follow every change of them.
 
-    def __init__(self, encoder: Encoder) -> None:
+    Args:
+        encoder: of vectors.
+        fourier: whether features are the Fourier ones, or the latent space itself.
+    """
+
+    def __init__(self, encoder: Encoder, fourier: bool) -> None:
         self._size = encoder.config.vector_size
         self._amplitude = math.sqrt(2.0 / max(encoder.config.fourier_features, 1))
-        self._fourier = encoder.config.fourier_features > 0
+        self._fourier = fourier
         self._tensors = [
             (layer.weight.detach().T, layer.bias.detach())
             for layer in encoder.mlp
@@ -45,10 +50,21 @@ class VectorFeatures:
         if len(rows) > FEW_ROWS:
             with torch.inference_mode():
                 return regression.quadratic(self._many(torch.from_numpy(rows))).numpy()
+        whitened = self._few_whitened(rows, regression)
+        return np.einsum("ij,ij->i", whitened, whitened)
+
+    def whitened(self, vectors: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
+        """R⁻ᵀφ of each row: (N, size) float64; valid until the next call."""
+        rows = finite_rows("vectors", vectors, self._size)
+        if len(rows) > FEW_ROWS:
+            with torch.inference_mode():
+                return regression.whitened(self._many(torch.from_numpy(rows))).numpy()
+        return self._few_whitened(rows, regression)
+
+    def _few_whitened(self, rows: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
         matrix = regression.whitener.numpy()
         # The last feature is the constant 1: its row is an intercept.
-        whitened = self._few(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
-        return np.einsum("ij,ij->i", whitened, whitened)
+        return self._few(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
 
     def _few(self, values: np.ndarray) -> np.ndarray:
         offset, scale = self._scaling_arrays

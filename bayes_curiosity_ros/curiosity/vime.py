@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from bayes_curiosity_ros.configuration.settings import build
-from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
-from bayes_curiosity_ros.curiosity.data import Transitions
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs, Stream, Unordered
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.dynamics import DynamicsNetwork, with_one
 from bayes_curiosity_ros.curiosity.evidence_bound import BoundGradient
 from bayes_curiosity_ros.curiosity.inputs import finite_rows
@@ -120,13 +120,17 @@ class Vime:
         self._target_moments = RunningMoments((config.vector_size,))
         self._medians: deque[float] = deque(maxlen=config.median_episodes)
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
+    def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
         """The reward of each transition: (N,) float64."""
-        rows = self._rows(transitions)
+        rows = np.concatenate([self._rows(episode) for episode in episodes])
         if not self._medians:
             return np.full(len(rows), self.config.weight * self.config.shift)
         median = max(float(np.mean(self._medians)), MEDIAN_FLOOR)
         return self.config.weight * (self._gains(rows) / median + self.config.shift)
+
+    def begin(self, first: Observations) -> Stream:
+        """Prices an episode under way."""
+        return Unordered(self)
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take episodes into the pool, train on it, then measure the episodes' median gains."""

@@ -142,7 +142,7 @@ class OnPolicy(ABC):
 
     def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
         mask = episodes.mask
-        intrinsic = bonus.evaluate(episodes.transitions())
+        intrinsic = bonus.evaluate(episodes.split())
         rewards = episodes.rewards.copy()
         rewards[mask] += intrinsic
         values = self.critic.estimate(episodes, rewards)

@@ -22,6 +22,7 @@ class Buffer:
         self.intrinsic = np.zeros(capacity, dtype=np.float32)
         self.next_observations = np.zeros((capacity, observation_size), dtype=np.float32)
         self.terminated = np.zeros(capacity, dtype=np.float32)
+        self.first = np.zeros(capacity, dtype=bool)
         self.added = 0
 
     def __len__(self) -> int:
@@ -37,12 +38,26 @@ class Buffer:
         self.rewards[slots] = episodes.rewards[mask]
         self.next_observations[slots] = episodes.observations[:, 1:][mask]
         self.terminated[slots] = (last & episodes.terminated[:, None])[mask]
+        self.first[slots] = np.broadcast_to(np.arange(episodes.horizon) == 0, mask.shape)[mask]
         self.added += episodes.steps
         return slots
 
     def price(self, bonus: Bonus, rows: np.ndarray) -> None:
-        """Set the intrinsic reward of these rows to what the bonus says now."""
-        self.intrinsic[rows] = bonus.evaluate(self.transitions(rows))
+        """Set the intrinsic reward of these rows to what the bonus says now.
+
+        Args:
+            bonus: asked episode by episode.
+            rows: in the order in which they were added; of the oldest episode the beginning may
+                have been overwritten.
+        """
+        begins = np.flatnonzero(self.first[rows])
+        episodes = np.split(rows, begins[begins > 0])
+        self.intrinsic[rows] = bonus.evaluate([self.transitions(each) for each in episodes])
+
+    def rows(self) -> np.ndarray:
+        """All rows in use, the oldest first."""
+        used = len(self)
+        return (self.added - used + np.arange(used)) % len(self.rewards)
 
     def transitions(self, rows: np.ndarray) -> Transitions:
         """The transitions in these rows, as a bonus sees them."""
@@ -72,4 +87,5 @@ _ARRAYS = (
     "intrinsic",
     "next_observations",
     "terminated",
+    "first",
 )

@@ -209,7 +209,7 @@ class Ddpg:
         """The new rows, or all of them once the memory has grown enough."""
         if self.buffer.added >= (1 + self.config.bonus_refresh) * self.priced:
             self.priced = self.buffer.added
-            new = np.arange(len(self.buffer))
+            new = self.buffer.rows()
         self.buffer.price(bonus, new)
 
     def _minibatches(self, rows: np.ndarray) -> Iterator[Minibatch]:

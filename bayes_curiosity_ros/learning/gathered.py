@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.curiosity.data import Transitions
-from bayes_curiosity_ros.errors import LengthError
+from bayes_curiosity_ros.curiosity.bonus import Stream
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.errors import InputError, LengthError
 
 
 class GatheredBonus:
@@ -25,11 +26,14 @@ class GatheredBonus:
         """(T,) of the observations that one more episode reached."""
         self._rewards.append(rewards)
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
-        rewards = np.concatenate([np.zeros(0), *self._rewards])
-        if len(rewards) != len(transitions):
-            raise LengthError(f"{len(rewards)} rewards for {len(transitions)} transitions")
+    def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
+        rewards, count = np.concatenate([np.zeros(0), *self._rewards]), sum(map(len, episodes))
+        if len(rewards) != count:
+            raise LengthError(f"{len(rewards)} rewards for {count} transitions")
         return rewards
+
+    def begin(self, first: Observations) -> Stream:
+        raise InputError("these rewards were paid elsewhere; there is nothing to price here")
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         self._rewards.clear()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from bayes_curiosity_ros.curiosity.bonus import Bonus
+from bayes_curiosity_ros.curiosity.bonus import Bonus, Stream
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.errors import ConfigError, InputError
 
@@ -49,7 +49,8 @@ class EpisodeBonus:
         self._finish(which)
         batch = self._read_observations(observations)
         for index in np.flatnonzero(which):
-            self._episodes[index] = _Episode(batch[index : index + 1])
+            first = batch[index : index + 1]
+            self._episodes[index] = _Episode(first, self.bonus.begin(first))
 
     def step(
         self, actions: Any, reached: Any, final: dict[int, Any], ended: np.ndarray
@@ -68,9 +69,8 @@ class EpisodeBonus:
         if not rows:
             return rewards
         steps = self._transitions(actions, reached, final, rows)
-        rewards[rows] = self.bonus.evaluate(steps)
         for position, index in enumerate(rows):
-            self._under_way(index).append(steps, position)
+            rewards[index] = self._under_way(index).append(steps[position : position + 1])
         self._finish(ended)
         return rewards
 
@@ -110,14 +110,16 @@ class _Episode:
     """One environment's episode so far."""
 
     last: Observations
+    stream: Stream
     steps: list[Observations] = field(default_factory=list)
     actions: list[np.ndarray] = field(default_factory=list)
 
-    def append(self, steps: Transitions, position: int) -> None:
-        here = slice(position, position + 1)
+    def append(self, step: Transitions) -> float:
+        """Take in a step; its intrinsic reward."""
         self.steps.append(self.last)
-        self.actions.append(steps.actions[here])
-        self.last = steps.next_observations[here]
+        self.actions.append(step.actions)
+        self.last = step.next_observations
+        return self.stream.reward(step)
 
     def transitions(self) -> Transitions:
         visited = Observations.concatenate([*self.steps, self.last])
