@@ -109,14 +109,14 @@ def test_every_bonus_obeys_the_protocol(name):
     episode = Transitions(
         Observations(rows[:-1]), rng.uniform(-1, 1, (20, 1)), Observations(rows[1:])
     )
-    before = bonus.evaluate(episode)
-    np.testing.assert_array_equal(bonus.evaluate(episode), before)
+    before = bonus.evaluate([episode])
+    np.testing.assert_array_equal(bonus.evaluate([episode]), before)
     assert before.shape == (20,)
     assert before.dtype == np.float64
     bonus.update([episode])
     again = entry.make({"weight": 0.5} if entry.weighted else {}, inputs_of(task))
     again.load_state_dict(bonus.state_dict())
-    np.testing.assert_array_equal(again.evaluate(episode), bonus.evaluate(episode))
+    np.testing.assert_array_equal(again.evaluate(episode), bonus.evaluate([episode]))
     assert entry.label
 
 

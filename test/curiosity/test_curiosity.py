@@ -32,21 +32,21 @@ def episode(seed: int = 0, length: int = 20) -> Transitions:
 def test_all_bonuses_obey_the_protocol():
     assert isinstance(curiosity(), Bonus)
     assert isinstance(NoBonus(), Bonus)
-    assert not NoBonus().evaluate(episode()).any()
+    assert not NoBonus().evaluate([episode()]).any()
 
 
 def test_forms_differ_by_log_beta_and_scale_with_the_weight():
     probe = episode()
-    raw = curiosity(form="paper").evaluate(probe)
-    shifted = curiosity().evaluate(probe)
+    raw = curiosity(form="paper").evaluate([probe])
+    shifted = curiosity().evaluate([probe])
     np.testing.assert_allclose(shifted - raw, LOG_BETA)
-    np.testing.assert_allclose(curiosity(weight=0.5).evaluate(probe), 0.5 * shifted)
+    np.testing.assert_allclose(curiosity(weight=0.5).evaluate([probe]), 0.5 * shifted)
 
 
 def test_reward_is_that_of_the_observation_reached():
     bonus, probe = curiosity(), episode()
     np.testing.assert_array_equal(
-        bonus.evaluate(probe), bonus.score(probe.next_observations).reward
+        bonus.evaluate([probe]), bonus.score(probe.next_observations).reward
     )
 
 
@@ -70,18 +70,18 @@ def test_every_observation_of_an_episode_is_taken_in():
 def test_novelty_falls_where_one_has_been():
     bonus, been = curiosity(), episode(0)
     elsewhere = Observations(been.next_observations.vectors + 5.0)
-    before_here, before_there = bonus.evaluate(been).mean(), bonus.score(elsewhere).reward.mean()
+    before_here, before_there = bonus.evaluate([been]).mean(), bonus.score(elsewhere).reward.mean()
     bonus.update([been])
-    assert bonus.evaluate(been).mean() < before_here - 5
-    assert bonus.evaluate(been).mean() < bonus.score(elsewhere).reward.mean() < before_there
+    assert bonus.evaluate([been]).mean() < before_here - 5
+    assert bonus.evaluate([been]).mean() < bonus.score(elsewhere).reward.mean() < before_there
 
 
 def test_evaluate_changes_nothing():
     bonus = curiosity()
     bonus.update([episode(0)])
     before = bonus.regression.state_dict()["factor"]
-    first = bonus.evaluate(episode(1))
-    assert np.array_equal(first, bonus.evaluate(episode(1)))
+    first = bonus.evaluate([episode(1)])
+    assert np.array_equal(first, bonus.evaluate([episode(1)]))
     assert torch.equal(before, bonus.regression.state_dict()["factor"])
 
 
@@ -120,14 +120,14 @@ def test_forgetting_revives_novelty():
     for bonus in (remembers, forgets):
         bonus.update([episode(0)])
         bonus.update([episode(seed) for seed in range(100, 110)])
-    assert forgets.evaluate(episode(0)).mean() > remembers.evaluate(episode(0)).mean()
+    assert forgets.evaluate([episode(0)]).mean() > remembers.evaluate([episode(0)]).mean()
 
 
 def test_state_round_trips_bit_for_bit():
     bonus, other = curiosity(), Curiosity(Encoder(EncoderConfig(3), seeded(9)))
     bonus.update([episode(0)])
     other.load_state_dict(bonus.state_dict())
-    assert np.array_equal(bonus.evaluate(episode(1)), other.evaluate(episode(1)))
+    assert np.array_equal(bonus.evaluate([episode(1)]), other.evaluate([episode(1)]))
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -198,8 +198,8 @@ def test_continual_embedding_retrains_and_preserves_the_count(target):
     bonus.update([lawful_episode(2)])
     assert not torch.equal(weights, bonus.encoder.state_dict()["mlp.0.weight"])
     assert bonus.regression.count == 3 * 101
-    seen = bonus.evaluate(lawful_episode(0))
-    novel = bonus.evaluate(shifted(lawful_episode(0), 6.0))
+    seen = bonus.evaluate([lawful_episode(0)])
+    novel = bonus.evaluate([shifted(lawful_episode(0), 6.0)])
     assert seen.mean() < novel.mean()
 
 
@@ -224,7 +224,7 @@ def test_continual_embedding_goes_on_exactly_after_a_reload():
     other = continual()
     other.load_state_dict(half.state_dict())
     other.update(episodes[2:])
-    assert np.array_equal(whole.evaluate(episode(9)), other.evaluate(episode(9)))
+    assert np.array_equal(whole.evaluate([episode(9)]), other.evaluate([episode(9)]))
 
 
 def test_reservoir_is_a_uniform_sample():

@@ -50,7 +50,7 @@ def test_novelty_falls_where_the_agent_has_been_and_only_there() -> None:
         bonus.update([near(-1.0, seed)])
     after = bonus._errors(seen.next_observations).mean()
     assert after < 0.1 * before
-    assert bonus.evaluate(unseen).mean() > 5.0 * bonus.evaluate(seen).mean()
+    assert bonus.evaluate([unseen]).mean() > 5.0 * bonus.evaluate([seen]).mean()
 
 
 def test_reward_is_in_units_of_the_returns_deviation() -> None:
@@ -59,25 +59,25 @@ def test_reward_is_in_units_of_the_returns_deviation() -> None:
     episode = near(0.0, 9)
     errors = bonus._errors(episode.next_observations)
     scaled = errors / bonus._return_moments.deviation()
-    np.testing.assert_allclose(bonus.evaluate(episode), scaled)
+    np.testing.assert_allclose(bonus.evaluate([episode]), scaled)
 
 
 def test_evaluate_changes_nothing() -> None:
     bonus = make()
     bonus.update([near(0.0, 1)])
     before = bonus.state_dict()
-    first = bonus.evaluate(near(0.0, 2))
+    first = bonus.evaluate([near(0.0, 2)])
     assert same_state(bonus.state_dict(), before)
-    np.testing.assert_array_equal(bonus.evaluate(near(0.0, 2)), first)
+    np.testing.assert_array_equal(bonus.evaluate([near(0.0, 2)]), first)
 
 
 def test_a_row_does_not_depend_on_its_batch() -> None:
     bonus, episode = make(), near(0.0, 1)
-    whole = bonus.evaluate(episode)
+    whole = bonus.evaluate([episode])
     part = Transitions(
         episode.observations[:7], episode.actions[:7], episode.next_observations[:7]
     )
-    np.testing.assert_allclose(bonus.evaluate(part), whole[:7], rtol=1e-5)
+    np.testing.assert_allclose(bonus.evaluate([part]), whole[:7], rtol=1e-5)
 
 
 def test_resume_is_exact() -> None:
@@ -87,7 +87,7 @@ def test_resume_is_exact() -> None:
     for bonus in (straight, resumed):
         bonus.update([near(1.0, 3)])
     assert same_state(straight.state_dict(), resumed.state_dict())
-    np.testing.assert_array_equal(straight.evaluate(near(0.0, 4)), resumed.evaluate(near(0.0, 4)))
+    np.testing.assert_array_equal(straight.evaluate([near(0.0, 4)]), resumed.evaluate([near(0.0, 4)]))
 
 
 def test_a_state_of_another_shape_is_rejected_whole() -> None:
@@ -123,7 +123,7 @@ def test_a_value_that_is_not_finite_is_named_and_changes_nothing(value: float) -
     bad = near(0.0, 2)
     bad.next_observations.vectors[5, 1] = value
     with pytest.raises(InputError, match=rf"\[5\]\[1\] = {value}"):
-        bonus.evaluate(bad)
+        bonus.evaluate([bad])
     with pytest.raises(InputError, match=rf"= {value}"):
         bonus.update([near(0.0, 3), bad])
     assert same_state(bonus.state_dict(), before)
@@ -133,19 +133,19 @@ def test_wrong_width_and_unexpected_images_are_named() -> None:
     with pytest.raises(InputError, match=r"expected \(count, 3\)"):
         make().evaluate(episode_of(np.zeros((4, 5))))
     with pytest.raises(InputError, match="images were given"):
-        make().evaluate(with_images(0, np.uint8))
+        make().evaluate([with_images(0, np.uint8)])
     with pytest.raises(InputError, match="images are missing"):
-        make(image_shape=(4, 32, 32)).evaluate(near(0.0, 1))
+        make(image_shape=(4, 32, 32)).evaluate([near(0.0, 1)])
     with pytest.raises(InputError, match="channels-first"):
-        make(image_shape=(3, 32, 32)).evaluate(with_images(0, np.uint8))
+        make(image_shape=(3, 32, 32)).evaluate([with_images(0, np.uint8)])
 
 
 def test_images_of_bytes_and_of_floats_agree() -> None:
     bonus = make(image_shape=(4, 32, 32))
     bonus.update([with_images(0, np.uint8)])
     np.testing.assert_allclose(
-        bonus.evaluate(with_images(1, np.uint8)),
-        bonus.evaluate(with_images(1, np.float32)),
+        bonus.evaluate([with_images(1, np.uint8)]),
+        bonus.evaluate([with_images(1, np.float32)]),
         rtol=1e-3,
     )
 
@@ -162,9 +162,9 @@ def test_images_are_learnt() -> None:
 
 def test_weight_and_shift() -> None:
     episode = near(0.0, 1)
-    assert not make(weight=0.0).evaluate(episode).any()
+    assert not make(weight=0.0).evaluate([episode]).any()
     np.testing.assert_allclose(
-        make(weight=2.0, shift=-0.5).evaluate(episode), 2.0 * (make().evaluate(episode) - 0.5)
+        make(weight=2.0, shift=-0.5).evaluate([episode]), 2.0 * (make().evaluate([episode]) - 0.5)
     )
 
 

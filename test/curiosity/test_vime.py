@@ -137,8 +137,8 @@ def test_is_a_bonus() -> None:
 
 def test_surprise_is_rewarded() -> None:
     bonus = trained()
-    usual = bonus.evaluate(pushed(99))
-    surprising = bonus.evaluate(pushed(99, surprise=1.0))
+    usual = bonus.evaluate([pushed(99)])
+    surprising = bonus.evaluate([pushed(99, surprise=1.0)])
     assert np.median(surprising) > 5.0 * np.median(usual)
 
 
@@ -154,21 +154,21 @@ def test_gain_falls_as_the_dynamics_are_learnt() -> None:
 
 def test_a_median_transition_earns_the_weight() -> None:
     bonus = trained(weight=0.3)
-    rewards = np.concatenate([bonus.evaluate(pushed(seed)) for seed in range(90, 95)])
+    rewards = np.concatenate([bonus.evaluate([pushed(seed)]) for seed in range(90, 95)])
     assert np.median(rewards) == pytest.approx(0.3, rel=0.3)
 
 
 def test_zero_before_the_first_update_and_with_zero_weight() -> None:
-    assert not make().evaluate(pushed(0)).any()
-    assert not trained(weight=0.0).evaluate(pushed(0)).any()
+    assert not make().evaluate([pushed(0)]).any()
+    assert not trained(weight=0.0).evaluate([pushed(0)]).any()
 
 
 def test_evaluate_changes_nothing() -> None:
     bonus = trained()
     before = bonus.state_dict()
-    first = bonus.evaluate(pushed(50))
+    first = bonus.evaluate([pushed(50)])
     assert same_state(bonus.state_dict(), before)
-    np.testing.assert_array_equal(bonus.evaluate(pushed(50)), first)
+    np.testing.assert_array_equal(bonus.evaluate([pushed(50)]), first)
 
 
 def test_resume_is_exact_even_when_the_pool_is_full() -> None:
@@ -177,7 +177,7 @@ def test_resume_is_exact_even_when_the_pool_is_full() -> None:
     for bonus in (straight, resumed):
         bonus.update([pushed(70), pushed(71)])
     assert same_state(straight.state_dict(), resumed.state_dict())
-    np.testing.assert_array_equal(straight.evaluate(pushed(72)), resumed.evaluate(pushed(72)))
+    np.testing.assert_array_equal(straight.evaluate([pushed(72)]), resumed.evaluate([pushed(72)]))
 
 
 def test_a_state_of_another_shape_is_rejected_whole() -> None:
@@ -203,7 +203,7 @@ def test_a_value_that_is_not_finite_is_named_and_changes_nothing(part: str) -> N
     rows = getattr(bad, part)
     (rows if part == "actions" else rows.vectors)[4, 1] = np.nan
     with pytest.raises(InputError, match=rf"{part}\[4\]\[1\] = nan"):
-        bonus.evaluate(bad)
+        bonus.evaluate([bad])
     with pytest.raises(InputError, match=rf"{part}\[4\]\[1\] = nan"):
         bonus.update([pushed(4), bad])
     assert same_state(bonus.state_dict(), before)
@@ -214,7 +214,7 @@ def test_images_and_wrong_widths_are_named() -> None:
     images = np.zeros((2, 4, 16, 16), dtype=np.uint8)
     with_images = Observations(few.observations.vectors, images)
     with pytest.raises(InputError, match="vectors alone"):
-        make().evaluate(Transitions(with_images, few.actions, with_images))
+        make().evaluate([Transitions(with_images, few.actions, with_images)])
     with pytest.raises(InputError, match=r"actions has shape \(2, 5\); expected \(count, 2\)"):
         make().evaluate(Transitions(few.observations, np.zeros((2, 5)), few.next_observations))
 
