@@ -116,7 +116,10 @@ def test_every_bonus_obeys_the_protocol(name):
     bonus.update([episode])
     again = entry.make({"weight": 0.5} if entry.weighted else {}, inputs_of(task))
     again.load_state_dict(bonus.state_dict())
-    np.testing.assert_array_equal(again.evaluate(episode), bonus.evaluate([episode]))
+    np.testing.assert_array_equal(again.evaluate([episode]), bonus.evaluate([episode]))
+    stream = bonus.begin(episode.observations[:1])
+    streamed = [stream.reward(episode[step : step + 1]) for step in range(20)]
+    np.testing.assert_allclose(streamed, bonus.evaluate([episode]), rtol=1e-5, atol=1e-10)
     assert entry.label
 
 

@@ -8,7 +8,7 @@ import torch
 
 from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
 from bayes_curiosity_ros.curiosity.continual import ContinualConfig, ContinualCuriosity
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
+from bayes_curiosity_ros.curiosity.curiosity import FEATURES, Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
@@ -94,16 +94,16 @@ def test_large_batches_are_scored_like_small_ones():
     np.testing.assert_allclose(whole, np.concatenate(parts), rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("fourier", [0, 50])
+@pytest.mark.parametrize("features", FEATURES)
 @pytest.mark.parametrize("count", [1, 64, 65, 5000])
-def test_the_fast_road_follows_every_change_of_encoder_and_posterior(fourier, count):
+def test_the_fast_road_follows_every_change_of_encoder_and_posterior(features, count):
     """Scores do not go through the encoder's modules; they must give the same all the same."""
-    config = EncoderConfig(3, fourier_features=fourier)
-    bonus = Curiosity(Encoder(config))
+    encoder = Encoder(EncoderConfig(3, fourier_features=50))
+    bonus = Curiosity(encoder, CuriosityConfig(features=features))
     rows = Observations(np.random.default_rng(3).normal(size=(count, 3)))
 
     def assert_equal_to_the_encoder():
-        slow = bonus.regression.variance(bonus.encoder.features(rows)).log().numpy()
+        slow = bonus.regression.variance(bonus.features(rows)).log().numpy()
         np.testing.assert_allclose(bonus.score(rows).curiosity, slow, rtol=0, atol=1e-4)
 
     assert_equal_to_the_encoder()

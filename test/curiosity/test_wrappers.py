@@ -16,8 +16,8 @@ import torch
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from bayes_curiosity_ros.curiosity.bonus import NoBonus
-from bayes_curiosity_ros.curiosity.data import Transitions
+from bayes_curiosity_ros.curiosity.bonus import NoBonus, Unordered
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.rnd import Rnd, RndConfig
 from bayes_curiosity_ros.curiosity.wrappers.gymnasium import BonusVectorWrapper
 from bayes_curiosity_ros.errors import ConfigError
@@ -63,9 +63,13 @@ class Recording(NoBonus):
         self.evaluated: list[Transitions] = []
         self.updates: list[list[Transitions]] = []
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
-        self.evaluated.append(transitions)
-        return transitions.next_observations.vectors[:, 2] / 100.0
+    def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
+        (step,) = episodes
+        self.evaluated.append(step)
+        return step.next_observations.vectors[:, 2] / 100.0
+
+    def begin(self, first: Observations) -> Unordered:
+        return Unordered(self)  # type: ignore[arg-type]
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         self.updates.append(list(episodes))

@@ -142,8 +142,8 @@ def test_intrinsic_reward_reaches_the_learner():
     """With no extrinsic difference at all, the policy must follow the bonus."""
 
     class WantsPositive(CountingBonus):
-        def evaluate(self, transitions):
-            return transitions.actions[:, 0]
+        def evaluate(self, episodes):
+            return np.concatenate([episode.actions[:, 0] for episode in episodes])
 
     class Flat(Identity):
         def reward(self, states):

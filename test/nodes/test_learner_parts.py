@@ -117,10 +117,10 @@ def test_rewards_must_fit_their_episodes():
     episode = run_episode(task, TaskCell(task), behaviour, 0, 1)
     bonus = GatheredBonus()
     bonus.add(np.arange(episode.steps, dtype=float))
-    np.testing.assert_array_equal(bonus.evaluate(episode.transitions()), np.arange(episode.steps))
+    np.testing.assert_array_equal(bonus.evaluate(episode.split()), np.arange(episode.steps))
     bonus.update(episode.split())
     with pytest.raises(LengthError, match="0 rewards"):
-        bonus.evaluate(episode.transitions())
+        bonus.evaluate(episode.split())
 
 
 def test_a_policy_of_another_task_is_refused(tmp_path):
@@ -141,7 +141,7 @@ def test_every_bonus_that_is_no_node_lives_in_the_learner(bonus):
     made = make_bonus(LearnerConfig(bonus=bonus), task)
     behaviour = learner_of(LearnerConfig(bonus=bonus), task).exploit()
     episode = run_episode(task, TaskCell(task), behaviour, 0, 1)
-    assert made.evaluate(episode.transitions()).shape == (episode.steps,)
+    assert made.evaluate(episode.split()).shape == (episode.steps,)
     made.update(episode.split())
 
 

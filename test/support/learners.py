@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
-from bayes_curiosity_ros.curiosity.data import Transitions
+from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus, Unordered
 from bayes_curiosity_ros.learning.algorithm import LEARNERS, Algorithm, make_learner
 from bayes_curiosity_ros.learning.gatherer import Rollouts, Sampling
 from bayes_curiosity_ros.learning.policy import PolicyConfig
@@ -59,8 +58,12 @@ class CountingBonus:
     def __init__(self) -> None:
         self.updates = 0
 
-    def evaluate(self, transitions: Transitions) -> np.ndarray:
-        return np.abs(transitions.next_observations.vectors[:, 0]) / (1 + self.updates)
+    def evaluate(self, episodes) -> np.ndarray:
+        reached = np.concatenate([each.next_observations.vectors[:, 0] for each in episodes])
+        return np.abs(reached) / (1 + self.updates)
+
+    def begin(self, first):
+        return Unordered(self)
 
     def update(self, episodes) -> None:
         self.updates += len(episodes)
