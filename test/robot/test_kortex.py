@@ -13,6 +13,7 @@ from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from support import fake_kortex
 
+MAX_SPEED_DEG_S = 10.0
 TIMEOUT_S = 2.0
 
 
@@ -31,7 +32,7 @@ def hardware(monkeypatch, gen3):
 
 @pytest.fixture
 def arm(hardware, gen3):
-    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
     arm.connect(TIMEOUT_S)
     yield arm
     arm.disconnect()
@@ -101,33 +102,34 @@ def test_faults_are_cleared_only_on_request(arm, hardware):
 def test_a_wrong_password_and_an_unreachable_arm(hardware, gen3, monkeypatch):
     monkeypatch.setenv("KORTEX_PASSWORD", "wrong")
     with pytest.raises(ArmError, match="the password is wrong"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10")).connect(TIMEOUT_S)
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
     hardware.unreachable = True
     with pytest.raises(ArmError, match="is the arm on"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10")).connect(TIMEOUT_S)
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
 
 
 def test_no_start_from_outside_the_limits(hardware, gen3):
     hardware.positions[1] = 170.0  # joint 2 may turn by 128 degrees
     with pytest.raises(ArmError, match="no start from here: joint_2"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10")).connect(TIMEOUT_S)
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
 
 
 def test_no_password_in_any_default(hardware, gen3, monkeypatch):
     monkeypatch.delenv("KORTEX_PASSWORD")
     with pytest.raises(ConfigError, match="KORTEX_PASSWORD"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
 
 
 def test_without_the_vendors_package_it_says_how_to_install_it(gen3, monkeypatch):
     monkeypatch.setenv("KORTEX_PASSWORD", "any")
     with pytest.raises(ArmError, match="pip install --no-deps kortex_api"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
 
 
 @pytest.fixture
 def reaching(hardware, gen3):
-    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10", mode="reach_angles", reach_timeout_s=0.2))
+    config = KortexConfig(ip="192.0.2.10", mode="reach_angles", reach_timeout_s=0.2)
+    arm = KortexArm(gen3, config, MAX_SPEED_DEG_S)
     arm.connect(TIMEOUT_S)
     yield arm
     arm.disconnect()
@@ -145,7 +147,7 @@ def test_a_goal_is_no_faster_than_allowed(reaching, hardware):
     executed = reaching.move(np.full(6, 10.0), 0.0, TIMEOUT_S)
     assert executed.changes & Change.VELOCITY
     way_deg = np.degrees(executed.deltas).max()
-    assert way_deg / hardware.durations[-1] <= reaching.config.max_speed_deg_s + 1e-6
+    assert way_deg / hardware.durations[-1] <= MAX_SPEED_DEG_S + 1e-6
 
 
 def test_it_goes_home_by_goals(reaching, hardware, gen3):
@@ -154,7 +156,7 @@ def test_it_goes_home_by_goals(reaching, hardware, gen3):
     state = reaching.home(timeout_s=20.0)
     np.testing.assert_allclose(state.joints, gen3.arm.ready_rad, atol=0.02)
     assert 1 < len(hardware.durations) < 5  # in pieces, and the last joint the short way round
-    assert reaching.config.max_speed_deg_s * sum(hardware.durations) > 2 * np.degrees(0.28)
+    assert MAX_SPEED_DEG_S * sum(hardware.durations) > 2 * np.degrees(0.28)
 
 
 def test_the_way_home_is_checked_first(reaching, hardware, gen3):
