@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -25,7 +25,7 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 WAKE_S = 0.1
 
 
-def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
+def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> int:
     """Spin until SIGINT or SIGTERM; 0 then, 2 where a parameter or file was wrong.
 
     Signals are handled here and not by ROS, which would take the graph away at once: `close`
