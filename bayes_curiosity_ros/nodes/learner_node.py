@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from functools import partial
@@ -288,7 +287,7 @@ class LearnerNode(QuietTopics, Node):
 
 def main(arguments: Any = None) -> int:
     """Train; whatever goes wrong, the arm is told to stop first."""
-    stay_on_this_machine(os.environ)
+    stay_on_this_machine()
     torch.set_num_threads(1)  # the networks are small, and other nodes need the cores
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     ending, node, code, reason = Ending(), None, 1, "an exception"

@@ -32,7 +32,7 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
     of a `Guarded` node still can publish and call, and a second signal while it does is harmless.
     Traffic stays on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE says otherwise.
     """
-    stay_on_this_machine(os.environ)
+    stay_on_this_machine()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     ending = Ending()
     node: Node | None = None
