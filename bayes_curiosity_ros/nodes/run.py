@@ -14,8 +14,7 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from bayes_curiosity_ros.bringup import DIE_WITH_PARENT
-from bayes_curiosity_ros.bringup.processes import die_with_parent
+from bayes_curiosity_ros.environment import DIE_WITH_PARENT, die_with_parent
 from bayes_curiosity_ros.errors import BayesCuriosityError
 
 # A signal is seen at the latest after this time in [s].
