@@ -85,6 +85,7 @@ class McapWriter:
         self._channels[topic.name] = self._writer.register_channel(
             topic.name, "cdr", self._schemas[name], metadata
         )
+        self._waiting += len(text) + len(topic.qos_yaml)
 
     def write(self, record: Record) -> None:
         """Add a message to the open chunk."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.peek import STEP_TYPES, episode_and_step
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
+from bayes_curiosity_ros.configuration.ranges import parse_ranges
 from bayes_curiosity_ros.errors import ConfigError
 
 
@@ -31,21 +31,14 @@ class Cue(NamedTuple):
 
 
 def parse_selection(text: str) -> Callable[[int], bool]:
-    """From "3", "3,5-8" or "" for all to a test of an episode's id.
+    """A test of an episode's id, from "3", "3,5-8" or "" for all.
 
     Raises:
         ConfigError: it is none of these.
     """
     if not text.strip():
         return lambda episode: True
-    ranges = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
-        if not match:
-            raise ConfigError(f"episodes = {text!r}; write for instance 3 or 3,5-8")
-        first = int(match.group(1))
-        ranges.append(range(first, int(match.group(2) or first) + 1))
-    return lambda episode: any(episode in span for span in ranges)
+    return frozenset(parse_ranges(text, "episodes")).__contains__
 
 
 def cues(reader: BagReader, selected: Callable[[int], bool], start: int = -1) -> Iterator[Cue]:

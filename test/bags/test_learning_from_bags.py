@@ -10,13 +10,13 @@ from rosbags.rosbag2 import Reader
 
 from bayes_curiosity_interfaces.msg import Action, ArmState, EpisodeSummary, Observation
 from bayes_curiosity_ros.bags.episode import read_episodes
-from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.redrive import Redriver
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagWriter
 from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.curiosity.model_file import load_model, model_id
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.tasks.registry import make_task
 from support.pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
 
@@ -106,7 +106,7 @@ def test_an_embedding_is_learnt_from_bags(tmp_path, capsys):
     for seed, name in enumerate(("first", "second")):
         write_bag(tmp_path / name, Run(episodes=2, steps=30, seed=seed))
     words = ["embed", "--bag", str(tmp_path / "first"), str(tmp_path / "second")]
-    assert main([*words, "--max-epochs", "2", "--output", str(tmp_path / "model")]) == 0
+    assert main([*words, "--embedding-epochs", "2", "--output", str(tmp_path / "model")]) == 0
     assert "120 pairs" in capsys.readouterr().out
     model = load_model(tmp_path / "model")
     assert model.trained
@@ -174,7 +174,7 @@ def test_the_simulated_arm_goes_the_same_way_again(tmp_path, task, capsys):
 def test_what_cannot_be_driven_is_said(tmp_path, capsys):
     write_bag(tmp_path / "bag", Run(episodes=1, steps=2))
     (episode,) = read_episodes(BagReader(tmp_path / "bag"))
-    with pytest.raises(BagError, match="no arm to drive"):
+    with pytest.raises(ConfigError, match="unknown task of an arm 'pendulum'"):
         Redriver("pendulum")
     assert main(["replay", str(tmp_path / "bag"), "--redrive"]) == 1
     assert "away from the recording" in capsys.readouterr().out

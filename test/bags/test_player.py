@@ -58,9 +58,9 @@ def test_selections_are_read(text, chosen):
     assert {e for e in range(4) if parse_selection(text)(e)} == chosen
 
 
-@pytest.mark.parametrize("text", ["a", "1-", "1;2", "-1"])
+@pytest.mark.parametrize("text", ["a", "1;2", "-1"])
 def test_bad_selections_are_refused(text):
-    with pytest.raises(ConfigError, match="3,5-8"):
+    with pytest.raises(ConfigError, match="3-8"):
         parse_selection(text)
 
 
