@@ -75,8 +75,8 @@ def gather(
     """All pairs of observation and action of these bags.
 
     Args:
-        bags: folders or files.
-        namespace: of the recorded graph.
+        bags: folders of bags, or files.
+        namespace: namespace of the recorded graph.
         successes_only: leave out episodes that did not succeed.
         tell: told a line per thing that could not be read.
 

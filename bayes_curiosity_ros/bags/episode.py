@@ -1,4 +1,4 @@
-"""Episodes as arrays."""
+"""The episodes of a bag, as arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Episode:
     """One episode, a row per observed step; numbers that were not recorded are NaN.
 
     Attributes:
-        id: as the learner counted.
+        id: number of the episode, as the learner counted.
         steps: (N,) step numbers, rising; 0 … T unless some were lost.
         stamps_s: (N,) header stamps.
         vectors: (N, D) observations.
@@ -73,7 +73,7 @@ class Episode:
         return self.outcome not in ("", "aborted")
 
     def observations(self) -> Observations:
-        """As the curiosity sees them, exactly as its node converts messages."""
+        """The observations as the curiosity sees them, exactly as its node converts messages."""
         if self.color is None or self.depth is None:
             return Observations(self.vectors)
         return Observations(self.vectors, rgbd(self.color, self.depth))
@@ -104,8 +104,8 @@ def read_episodes(
     recorded a little late. So memory holds three episodes, however long the bag.
 
     Args:
-        reader: of the bag.
-        namespace: of the graph that was recorded; needed where there were several.
+        reader: reader of the bag.
+        namespace: namespace of the recorded graph; needed where there were several.
         selected: whether to give out the episode of this id.
     """
     gatherer = _Gatherer(reader, namespace)

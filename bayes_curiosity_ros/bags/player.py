@@ -1,4 +1,4 @@
-"""Which recorded message comes next, and when: play, pause, step, seek. No ROS, no clock."""
+"""Which recorded message is replayed next, and when: play, pause, step, seek; without ROS."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bayes_curiosity_ros.errors import ConfigError
 
 
 class Cue(NamedTuple):
-    """One message to play.
+    """One message to replay.
 
     Attributes:
         record: the message.
-        episode: that it belongs to; None before the first.
+        episode: id of the episode that it belongs to; None before the first.
         begins_step: whether it is an observation.
     """
 
@@ -59,12 +59,12 @@ def cues(reader: BagReader, selected: Callable[[int], bool], start: int = -1) ->
             yield Cue(record, current, topic.type_name == OBSERVATION)
 
 
-class Transport:
-    """The tape deck's buttons, for one thread that plays and others that press.
+class Player:
+    """Replays messages in one thread, while others pause it, step it, or send it elsewhere.
 
     Args:
         rate: 1 as recorded, 2 twice as fast, 0 as fast as can be.
-        paused: wait for `resume` or `step` at the start.
+        paused: whether to wait for `resume` or `step` at the start.
     """
 
     def __init__(self, rate: float = 1.0, paused: bool = False) -> None:
@@ -104,28 +104,31 @@ class Transport:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End."""
+        """End for good; `play` returns."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def play(
         self,
-        tape: Callable[[int], Iterator[Cue]],
+        cues_from: Callable[[int], Iterator[Cue]],
         publish: Callable[[Cue], None],
         known: Callable[[int], bool] = lambda episode: True,
     ) -> None:
-        """Hand each message of `tape(start)` to `publish` when its time has come.
+        """Hand each message of `cues_from(start)` to `publish` when its time has come.
 
         Args:
-            tape: the cues from an episode on; -1 for all.
+            cues_from: gives the messages from an episode on; -1 for all.
             publish: called in this thread.
             known: whether there is such an episode, asked before seeking.
+
+        Raises:
+            BagError: there is no such episode to seek.
         """
         start: int | None = -1
         while start is not None:
             following, start = start, None
-            for cue in tape(following):
+            for cue in cues_from(following):
                 if not self._await_turn(cue):
                     break
                 publish(cue)
@@ -136,7 +139,7 @@ class Transport:
                 raise BagError(f"the bag has no episode {start} to seek")
 
     def _await_turn(self, cue: Cue) -> bool:
-        """Wait until the cue is due; whether to go on with this tape."""
+        """Wait until the message is due; False to go on elsewhere, or to end."""
         with self._changed:
             while True:
                 if self._stopped or self._seek is not None:

@@ -24,7 +24,7 @@ class Redriven:
     """One episode again.
 
     Attributes:
-        id: of the episode.
+        id: number of the episode.
         positions: (N, J + F) reached in simulation, in [rad].
         deviation_rad: (N,) largest difference of any joint from the recorded one.
     """

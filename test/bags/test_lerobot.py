@@ -17,9 +17,8 @@ from bayes_curiosity_ros.bags.exports.lerobot_frames import frame_rate
 from bayes_curiosity_ros.bags.exports.lerobot_stats import column_stats, histogram, image_stats
 from bayes_curiosity_ros.bags.exports.registry import ExportSource
 from bayes_curiosity_ros.bags.reader import BagReader
-from bayes_curiosity_ros.bags.writer import BagWriter
 from bayes_curiosity_ros.cli import main
-from support.pretended import TYPES, Run, topic, write_bag
+from support.pretended import Run, write_bag, write_records
 
 parquet = pytest.importorskip("pyarrow.parquet")
 EPISODES, STEPS, FPS = 3, 5, 10
@@ -154,12 +153,7 @@ def test_a_full_file_is_followed_by_another(tmp_path, monkeypatch):
 def test_what_is_not_whole_is_left_out_and_named(tmp_path, capsys):
     write_bag(tmp_path / "bag", close=False)
     records = list(BagReader(tmp_path / "bag").records())
-    bag = BagWriter(tmp_path / "less", about={"task": "reach"})
-    for name in TYPES:
-        bag.add_topic(topic(name))
-    for record in records[: len(records) // 2]:
-        bag.write(record)
-    bag.close()
+    write_records(tmp_path / "less", records[: len(records) // 2])
     words = ["bag", "export", str(tmp_path / "less"), "--format", "lerobot", "--fps", "10"]
     assert main([*words, "--output", str(tmp_path / "set")]) == 0
     told = capsys.readouterr().out
