@@ -25,8 +25,8 @@ def frames(episode: Episode, fps: int, index: int, first: int) -> dict[str, np.n
 
     Args:
         fps: control steps per second.
-        index: of the episode in the dataset.
-        first: how many frames the dataset has before.
+        index: index of the episode in the dataset.
+        first: number of frames that the dataset has before.
     """
     count = len(episode) - 1
     numbers = np.arange(count)
@@ -64,7 +64,7 @@ def frame_rate(episode: Episode) -> int:
 
 
 def features_of(columns: Columns) -> dict[str, dict[str, Any]]:
-    """As in `meta/info.json`."""
+    """What `meta/info.json` says of the columns."""
     joints = columns["action"].shape[1] - 1
     names = {
         "observation.state": _state_names(joints, columns["observation.state"].shape[1]),
@@ -115,7 +115,7 @@ def _arrow_column(name: str, values: np.ndarray) -> Any:
 
 
 def _kind(feature: Mapping[str, Any]) -> dict[str, Any]:
-    """As the `datasets` library describes a column."""
+    """A column as the `datasets` library describes it."""
     shape, value = feature["shape"], {"dtype": feature["dtype"], "_type": "Value"}
     if feature["dtype"] == "image":
         return {"_type": "Image"}

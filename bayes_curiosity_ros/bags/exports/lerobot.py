@@ -7,8 +7,6 @@ go in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import numpy as np
 
 from bayes_curiosity_ros.bags.episode import Episode
 from bayes_curiosity_ros.bags.errors import BagError
-from bayes_curiosity_ros.bags.lerobot_frames import (
+from bayes_curiosity_ros.bags.exports.lerobot_frames import (
     COLOR,
     DEPTH,
     Columns,
@@ -25,12 +23,13 @@ from bayes_curiosity_ros.bags.lerobot_frames import (
     frames,
     table_of,
 )
-from bayes_curiosity_ros.bags.lerobot_stats import (
+from bayes_curiosity_ros.bags.exports.lerobot_stats import (
     column_stats,
     flattened,
     histogram,
     image_stats,
 )
+from bayes_curiosity_ros.bags.exports.registry import EXPORTS, Exported, ExportSource
 
 VERSION = "v3.0"
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
@@ -38,53 +37,35 @@ EPISODES_PATH = "meta/episodes/chunk-000/file-000.parquet"
 MAX_FILE_MB, FILES_PER_CHUNK = 100, 1000
 
 
-@dataclass
-class Exported:
-    """What came of an export.
-
-    Attributes:
-        episodes, frames: in the dataset.
-        left_out: sentences on episodes that are not in it.
-    """
-
-    episodes: int = 0
-    frames: int = 0
-    left_out: list[str] = field(default_factory=list)
-
-
-def export_lerobot(
-    folder: Path, episodes: Iterable[Episode], about: Mapping[str, str], fps: int = 0
-) -> Exported:
-    """Write a dataset.
-
-    Args:
-        folder: of the dataset; must not exist.
-        about: of the bag; its task becomes the dataset's.
-        fps: control steps per second; 0 to take them from the first episode's stamps.
+@EXPORTS.register("lerobot", output="folder of a LeRobot dataset", needs=("pyarrow",))
+def export_lerobot(folder: Path, source: ExportSource) -> Exported:
+    """Write a dataset; the bag's task becomes the dataset's.
 
     Raises:
-        BagError: the folder exists, no episode is whole, nobody knows the frame rate, or
-            pyarrow is not installed.
+        BagError: the folder exists, no episode is whole, or nobody knows the frame rate.
     """
     if folder.exists():
         raise BagError(f"{folder} exists already; datasets are never overwritten")
+    dataset = _Dataset(folder, source.about.get("task") or "unknown", source.fps)
     try:
-        dataset = _Dataset(folder, about.get("task") or "unknown", fps)
-    except ImportError as error:
-        raise BagError("LeRobot's format needs pyarrow: pip install pyarrow") from error
-    try:
-        for episode in episodes:
+        for episode in source.episodes:
             dataset.add(episode)
     finally:
         dataset.close()
-    if not dataset.result.episodes:
-        raise BagError(f"nothing to export: {'; '.join(dataset.result.left_out) or 'no episode'}")
+    if not dataset.episodes:
+        raise BagError(f"nothing to export: {'; '.join(dataset.left_out) or 'no episode'}")
     dataset.write_metadata()
-    return dataset.result
+    return Exported(folder, len(dataset.episodes), tuple(dataset.left_out))
 
 
 class _Dataset:
-    """A dataset under way: frames go to disk at once, what describes them stays in memory."""
+    """A dataset under way: frames go to disk at once, what describes them stays in memory.
+
+    Attributes:
+        episodes: a row of the table of episodes for each one taken in.
+        frames: number of frames taken in.
+        left_out: sentences on episodes that were not taken in.
+    """
 
     def __init__(self, folder: Path, task: str, fps: int) -> None:
         from pyarrow import parquet
@@ -96,10 +77,11 @@ class _Dataset:
         self._features: dict[str, dict[str, Any]] = {}
         self._columns: dict[str, list[np.ndarray]] = {}
         self._histogram = np.zeros((3, 256), dtype=np.int64)
-        self._episodes: list[dict[str, Any]] = []
         self._file = 0
         self._writer: Any = None
-        self.result = Exported()
+        self.episodes: list[dict[str, Any]] = []
+        self.frames = 0
+        self.left_out: list[str] = []
 
     def add(self, episode: Episode) -> None:
         """Take in an episode, or say why not."""
@@ -107,7 +89,7 @@ class _Dataset:
             self._leave_out(episode, "; ".join(episode.faults) or "it has no action")
             return
         self._fps = self._fps or frame_rate(episode)
-        columns = frames(episode, self._fps, self.result.episodes, self.result.frames)
+        columns = frames(episode, self._fps, len(self.episodes), self.frames)
         features = features_of(columns)
         self._features = self._features or features
         if features != self._features:
@@ -126,18 +108,18 @@ class _Dataset:
         """All that is in `meta/`."""
         import pyarrow as arrow
 
-        meta, table = self._folder / "meta", arrow.Table.from_pylist(self._episodes)
+        meta, table = self._folder / "meta", arrow.Table.from_pylist(self.episodes)
         (self._folder / EPISODES_PATH).parent.mkdir(parents=True)
         self._parquet.write_table(table, self._folder / EPISODES_PATH)
         self._parquet.write_table(_tasks(self._task), meta / "tasks.parquet")
         stats = {name: column_stats(np.concatenate(c)) for name, c in self._columns.items()}
         if COLOR in self._features:
-            stats[COLOR] = image_stats(self._histogram, self.result.frames)
+            stats[COLOR] = image_stats(self._histogram, self.frames)
         (meta / "stats.json").write_text(json.dumps(stats, indent=4))
         (meta / "info.json").write_text(json.dumps(self._info(), indent=4))
 
     def _leave_out(self, episode: Episode, reason: str) -> None:
-        self.result.left_out.append(f"episode {episode.id} is left out: {reason}")
+        self.left_out.append(f"episode {episode.id} is left out: {reason}")
 
     def _remember(self, columns: Columns) -> dict[str, dict[str, list]]:
         """Keep what the dataset's statistics need; the episode's own are returned."""
@@ -154,15 +136,15 @@ class _Dataset:
 
     def _describe(self, episode: Episode, count: int, stats: dict[str, dict[str, list]]) -> None:
         chunk, file = divmod(self._file, FILES_PER_CHUNK)
-        self._episodes.append(
+        self.episodes.append(
             {
-                "episode_index": self.result.episodes,
+                "episode_index": len(self.episodes),
                 "tasks": [self._task],
                 "length": count,
                 "data/chunk_index": chunk,
                 "data/file_index": file,
-                "dataset_from_index": self.result.frames,
-                "dataset_to_index": self.result.frames + count,
+                "dataset_from_index": self.frames,
+                "dataset_to_index": self.frames + count,
                 "meta/episodes/chunk_index": 0,
                 "meta/episodes/file_index": 0,
                 "recorded_episode": episode.id,
@@ -170,8 +152,7 @@ class _Dataset:
                 **flattened(stats),
             }
         )
-        self.result.episodes += 1
-        self.result.frames += count
+        self.frames += count
 
     def _write(self, columns: Columns) -> None:
         """One row group per episode, a new file when one is full."""
@@ -189,14 +170,14 @@ class _Dataset:
         return {
             "codebase_version": VERSION,
             "robot_type": "bayes_curiosity_ros",
-            "total_episodes": self.result.episodes,
-            "total_frames": self.result.frames,
+            "total_episodes": len(self.episodes),
+            "total_frames": self.frames,
             "total_tasks": 1,
             "chunks_size": FILES_PER_CHUNK,
             "data_files_size_in_mb": MAX_FILE_MB,
             "video_files_size_in_mb": MAX_FILE_MB,
             "fps": self._fps,
-            "splits": {"train": f"0:{self.result.episodes}"},
+            "splits": {"train": f"0:{len(self.episodes)}"},
             "data_path": DATA_PATH,
             "video_path": None,
             "features": self._features,

@@ -12,7 +12,7 @@ LEVELS = np.arange(256)
 
 
 def column_stats(values: np.ndarray) -> dict[str, list]:
-    """Of a (N,) or (N, D) column, entry by entry."""
+    """Statistics of a (N,) or (N, D) column, entry by entry."""
     rows = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     quantiles = np.quantile(rows, list(QUANTILES.values()), axis=0)
     stats: dict[str, Any] = {
@@ -34,7 +34,7 @@ def histogram(images: np.ndarray) -> np.ndarray:
 
 
 def image_stats(counts: np.ndarray, frames: int) -> dict[str, list]:
-    """Of `histogram`s, exactly; colours in 0…1, each channel of shape (1, 1)."""
+    """Exact statistics from a `histogram`: colours in 0…1, each channel of shape (1, 1)."""
     stats: dict[str, Any] = {"count": [frames]}
     channels = [_channel_stats(count) for count in counts]
     for name in channels[0]:
@@ -58,7 +58,7 @@ def _channel_stats(count: np.ndarray) -> dict[str, float]:
 
 
 def flattened(stats: dict[str, dict[str, list]]) -> dict[str, Sequence]:
-    """As columns of the table of episodes."""
+    """Statistics as columns of the table of episodes."""
     return {
         f"stats/{feature}/{name}": value
         for feature, values in stats.items()
