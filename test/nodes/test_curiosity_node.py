@@ -176,12 +176,12 @@ def published_until_answered(background, message, rewards, prefix="") -> Intrins
     raise AssertionError(f"no intrinsic reward within {WAIT_S} s")
 
 
-def test_observations_are_answered_with_their_own_episode_and_step(caller, background):
-    rewards = inbox(background, IntrinsicReward, "intrinsic_reward")
+def test_observations_are_answered_with_their_own_episode_and_step(caller):
+    rewards = inbox(caller.background, IntrinsicReward, "intrinsic_reward")
     row = np.random.default_rng(3).normal(size=9)
     message = Observation(episode=4, step=17, vector=array.array("d", row))
     message.header.stamp.sec = 123
-    answer = published_until_answered(background, message, rewards)
+    answer = published_until_answered(caller.background, message, rewards)
     expected = caller.evaluate(batch_of_observations(Observations(row[None])))
     assert (answer.episode, answer.step, answer.header.stamp.sec) == (4, 17, 123)
     assert answer.status.code == Status.OK
@@ -189,30 +189,32 @@ def test_observations_are_answered_with_their_own_episode_and_step(caller, backg
     assert answer.reward == expected.reward[0]
 
 
-def test_bad_observation_is_answered_with_a_reason(caller, background):
-    rewards = inbox(background, IntrinsicReward, "intrinsic_reward")
-    answer = published_until_answered(background, Observation(vector=[math.nan] * 9), rewards)
+def test_bad_observation_is_answered_with_a_reason(caller):
+    rewards = inbox(caller.background, IntrinsicReward, "intrinsic_reward")
+    answer = published_until_answered(
+        caller.background, Observation(vector=[math.nan] * 9), rewards
+    )
     assert answer.status.code == Status.NOT_FINITE
 
 
-def test_late_joiners_get_the_state(caller, background):
+def test_late_joiners_get_the_state(caller):
     caller.update(1, vectors(30))
-    latched = inbox(background, CuriosityState, "curiosity/state", LATCHED_QOS)
+    latched = inbox(caller.background, CuriosityState, "curiosity/state", LATCHED_QOS)
     state = latched.get(timeout=WAIT_S)
     assert (state.observations, state.episodes, state.trained) == (30, 1, False)
     assert len(state.model_id) == 12
     assert state.form == "nonnegative"
 
 
-def test_images_by_topic_equal_images_by_service(nodes, background):
+def test_images_by_topic_equal_images_by_service(nodes):
     rng = np.random.default_rng(0)
     color = rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)
     depth = rng.random((16, 16), dtype=np.float32)
     message = Observation(
         vector=[0.1, 0.2], color=image(color, "rgb8"), depth=image(depth, "32FC1")
     )
-    rewards = inbox(background, IntrinsicReward, f"{SEEING}/intrinsic_reward")
-    answer = published_until_answered(background, message, rewards, f"{SEEING}/")
+    rewards = inbox(nodes, IntrinsicReward, f"{SEEING}/intrinsic_reward")
+    answer = published_until_answered(nodes, message, rewards, f"{SEEING}/")
     images = np.concatenate([color.transpose(2, 0, 1) / 255.0, depth[None]])[None]
     by_service = Caller(nodes, SEEING).evaluate(
         batch_of_observations(Observations(np.array([[0.1, 0.2]]), images))
@@ -220,7 +222,7 @@ def test_images_by_topic_equal_images_by_service(nodes, background):
     assert answer.status.code == Status.OK
     assert answer.variance == by_service.variance[0]
     message.color.encoding = "bgr8"
-    answer = published_until_answered(background, message, rewards, f"{SEEING}/")
+    answer = published_until_answered(nodes, message, rewards, f"{SEEING}/")
     while answer.status.code == Status.OK:  # answers to repeated good messages come first
         answer = rewards.get(timeout=WAIT_S)
     assert answer.status.code == Status.WRONG_IMAGE
@@ -243,6 +245,6 @@ def test_a_large_batch_lets_others_in(caller):
     assert between >= 3
 
 
-def test_an_absent_service_is_named(background):
+def test_an_absent_service_is_named(nodes):
     with pytest.raises(ServiceTimeoutError, match="nobody/home"):
-        background.call(Trigger, "nobody/home", Trigger.Request(), timeout_s=0.2)
+        nodes.call(Trigger, "nobody/home", Trigger.Request(), timeout_s=0.2)

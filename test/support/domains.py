@@ -1,4 +1,4 @@
-"""A ROS domain for this process alone, so that test runs and their workers do not hear each other."""
+"""A ROS domain for this process alone: test runs and their workers do not hear each other."""
 
 from __future__ import annotations
 
