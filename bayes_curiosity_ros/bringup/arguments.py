@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from bayes_curiosity_ros.bringup.devices import ArmEntry
+    from bayes_curiosity_ros.robot.arms.arm import ArmEntry
 
 PACKAGE = "bayes_curiosity_ros"
 TRUE_FALSE = ("true", "false")
@@ -56,7 +56,7 @@ def defaults() -> dict[str, str]:
 
 def arm_of(chosen: Mapping[str, str]) -> ArmEntry:
     """The kind of arm that was chosen."""
-    from bayes_curiosity_ros.bringup.devices import ARMS
+    from bayes_curiosity_ros.robot.arms.arm import ARMS
 
     return ARMS[chosen["arm"]]
 
@@ -96,9 +96,10 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
 
 def _what() -> Iterator[Argument]:
     """What moves, learns, explores and sees."""
-    from bayes_curiosity_ros.bringup.devices import ARMS, CAMERAS
     from bayes_curiosity_ros.curiosity.bonus import BONUSES
     from bayes_curiosity_ros.learning.algorithm import LEARNERS
+    from bayes_curiosity_ros.robot.arms.arm import ARMS
+    from bayes_curiosity_ros.robot.cameras.camera import CAMERAS
     from bayes_curiosity_ros.tasks.registry import arm_task_names
 
     yield Argument("arm", "sim", "what moves; anything but sim is a real arm", ARMS.names())
@@ -116,7 +117,7 @@ def _what() -> Iterator[Argument]:
 
 def _devices() -> Iterator[Argument]:
     """What the kinds of arm ask for besides."""
-    from bayes_curiosity_ros.bringup.devices import ARMS
+    from bayes_curiosity_ros.robot.arms.arm import ARMS
 
     names = {name: None for arm in ARMS for name in (*arm.needs, *arm.parameters)}
     for name in names:

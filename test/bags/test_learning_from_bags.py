@@ -92,7 +92,7 @@ def test_a_format_whose_package_is_missing_says_what_to_install(tmp_path, monkey
     )
     with pytest.raises(BagError, match="'odd' needs no_such_package: pip install no_such_package"):
         export("odd", tmp_path, ExportSource([], {}))
-    with pytest.raises(ConfigError, match="unknown export format 'csv'.*npz.*parquet"):
+    with pytest.raises(ConfigError, match=r"unknown export format 'csv'.*npz.*parquet"):
         export("csv", tmp_path, ExportSource([], {}))
 
 
