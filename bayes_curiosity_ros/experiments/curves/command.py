@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bayes_curiosity_ros.experiments.curves.analysis import MEASURES, Curves, curves_of
 from bayes_curiosity_ros.experiments.curves.table import to_markdown
 from bayes_curiosity_ros.experiments.engine.arguments import add_experiment_arguments
-from bayes_curiosity_ros.experiments.engine.jobs import LONG_WINDOW, WINDOW
+from bayes_curiosity_ros.experiments.engine.jobs import LONG_WINDOW, WINDOW, Cell
 from bayes_curiosity_ros.experiments.engine.running import chosen_settings, run_missing
 from bayes_curiosity_ros.experiments.engine.store import all_rows
 from bayes_curiosity_ros.files import write_atomically
@@ -36,9 +36,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def write_table(folder: Path, claims: bool = True) -> dict[int, Curves]:
-    """Write and print table.md of all rows in the folder; the curves, by window."""
-    rows = all_rows(folder)
+def write_table(
+    folder: Path, cells: Collection[Cell] | None = None, claims: bool = True
+) -> dict[int, Curves]:
+    """Write and print table.md.
+
+    Args:
+        folder: of rows and table.
+        cells: what the table is about; None for all that is in the folder.
+        claims: put the paper's claims to it.
+
+    Returns:
+        The curves, by the number of episodes that they are judged over.
+    """
+    rows = [row for row in all_rows(folder) if cells is None or row.cell in cells]
     by_window: dict[int, Curves] = {window: curves_of(rows, window) for window in MEASURES}
     markdown = to_markdown(by_window, claims)
     write_atomically(folder / "table.md", markdown.encode())

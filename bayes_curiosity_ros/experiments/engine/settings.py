@@ -71,6 +71,7 @@ class Method:
             demonstrations; or, with "none" of them, random weights and the task's own range.
         encoder: options of `EncoderConfig` that replace the task's.
         pretrained: whether the policy has imitated the demonstrations.
+        timesteps: replaces the learner's budget; 0 does not.
     """
 
     bonus: str
@@ -78,9 +79,12 @@ class Method:
     embedding: str = "demonstrations"
     encoder: dict = field(default_factory=dict)
     pretrained: bool = False
+    timesteps: int = 0
 
     def __post_init__(self) -> None:
         BONUSES.require(self.bonus)
+        if self.timesteps < 0:
+            raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 0")
         if self.embedding not in EMBEDDINGS:
             raise unknown_name("embedding", self.embedding, EMBEDDINGS)
 
@@ -195,13 +199,14 @@ class ExperimentSettings:
     def cell(self, cell: Cell) -> CellSettings:
         """The settings of one cell."""
         task: TaskSettings = self.tasks[cell.task]
+        learner: LearnerSettings = task.learners[cell.learner]
         method: Method = task.methods[cell.method]
-        encoder = {**task.encoder, **method.encoder}
+        budget, encoder = method.timesteps or learner.timesteps, {**task.encoder, **method.encoder}
         return CellSettings(
             cell,
             self.points,
             self.evaluation_episodes,
-            task.learners[cell.learner],
+            dataclasses.replace(learner, timesteps=budget),
             method,
             PreparationConfig(task.demonstrations, encoder, task.embedding, task.imitation),
             task.demonstrations_per_seed,
@@ -232,10 +237,8 @@ class ExperimentSettings:
         tasks = {
             name: dataclasses.replace(
                 task,
-                learners={
-                    key: dataclasses.replace(learner, timesteps=timesteps)
-                    for key, learner in task.learners.items()
-                },
+                learners=_with_timesteps(task.learners, timesteps),
+                methods=_with_timesteps(task.methods, 0),
             )
             for name, task in self.tasks.items()
         }
@@ -340,6 +343,10 @@ def _method(values: Mapping[str, Any], where: str) -> Method:
     fields = {key: value for key, value in values.items() if key in own}
     options = {key: value for key, value in values.items() if key not in own}
     return build(Method, {**fields, "options": options}, where)
+
+
+def _with_timesteps(named: Mapping[str, Any], timesteps: int) -> dict[str, Any]:
+    return {k: dataclasses.replace(value, timesteps=timesteps) for k, value in named.items()}
 
 
 def _chosen(kind: str, names: Sequence[str], valid: Iterable[str]) -> list[str]:
