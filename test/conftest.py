@@ -1,81 +1,48 @@
-"""Real nodes in processes of their own, on a ROS domain that nobody else uses."""
+"""The order of the tests, a ROS domain for each worker, and the fixtures that many files use."""
 
-import ctypes
-import fcntl
+from __future__ import annotations
+
 import os
-import signal
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
+from support.domains import hold_domain
+from support.processes import Start, started_processes
 
-def private_domain() -> str:
-    """A ROS domain that no other test run on this machine holds, ours until this process ends."""
-    for domain in range(1, 101):
-        lock = open(Path(tempfile.gettempdir()) / f"ros_domain_{domain}.lock", "w")  # noqa: SIM115
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            continue
-        LOCKS.append(lock)
-        return str(domain)
-    raise RuntimeError("all ROS domains from 1 to 100 are taken")
-
-
-LOCKS: list = []
-GRAPH = {
-    "ROS_DOMAIN_ID": private_domain(),
-    "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-    "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
-}
-os.environ.update(GRAPH)
+DOMAIN, HELD = hold_domain()
+os.environ.update(
+    ROS_DOMAIN_ID=str(DOMAIN),
+    ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+    FASTDDS_BUILTIN_TRANSPORTS="UDPv4",
+)
 # Small networks gain nothing from more threads, and lose much where cores are few.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Whoever asks for one of these starts nodes.
+NODE_FIXTURES = {"background", "shell", "start"}
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to end this process when the test's process ends, however it ends."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the files that start nodes to the end: what fails quickly fails first."""
+    with_nodes = {item.path for item in items if NODE_FIXTURES & set(_fixtures(item))}
+    items.sort(key=lambda item: item.path in with_nodes)
 
 
-@pytest.fixture(scope="session")
-def ends_with_us():
-    """For processes that other helpers start: what to call in each before it runs."""
-    return die_with_parent
+def _fixtures(item: pytest.Item) -> list[str]:
+    return getattr(item, "fixturenames", [])
 
 
 @pytest.fixture
-def start():
-    """A function that starts a node's module and returns its process; all end with the test."""
-    processes = []
-
-    def run(module: str, *arguments: str, cwd=None) -> subprocess.Popen:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=cwd,
-            preexec_fn=die_with_parent,
-        )
-        processes.append(process)
-        return process
-
-    yield run
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=10)
+def start() -> Iterator[Start]:
+    """Function that starts a node's module and returns its process; all end with the test."""
+    with started_processes() as start:
+        yield start
 
 
 @pytest.fixture
 def background():
-    """A node of the test's own."""
+    """Node of the test's own, spinning in a thread."""
     from bayes_curiosity_ros.nodes.background import BackgroundNode
 
     with BackgroundNode("tester") as node:

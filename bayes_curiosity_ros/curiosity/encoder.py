@@ -126,7 +126,7 @@ class Encoder(nn.Module):
             assert images is not None
             pixels = self.trunk(unit_images(images, self.config.max_depth_m))
             inputs = torch.cat([inputs, pixels], dim=1)
-        return self.mlp(inputs)  # type: ignore[no-any-return]
+        return self.mlp(inputs)
 
     def fourier(self, latent: Tensor) -> Tensor:
         """Random Fourier features of a latent space: (N, fourier_features) float32."""

@@ -1,4 +1,4 @@
-"""`bayes-curiosity replay BAG`: recorded episodes on the graph again."""
+"""`bayes-curiosity replay BAG`: a bag on the graph again, compared, or driven again."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play, check, or re-drive."""
+    """Replay, compare with a live curiosity node, or drive again in simulation."""
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     if arguments.redrive:
         from bayes_curiosity_ros.bags.redrive import report
 
         return report(arguments.bag, arguments.episodes)
-    return _check(arguments) if arguments.check else _play(arguments)
+    return _check(arguments) if arguments.check else _replay(arguments)
 
 
-def _play(arguments: argparse.Namespace) -> int:
+def _replay(arguments: argparse.Namespace) -> int:
     config = ReplayConfig(
         bag=arguments.bag,
         episodes=arguments.episodes,

@@ -10,6 +10,7 @@ import numpy as np
 from bayes_curiosity_ros.robot.world import World
 
 WORLD = "world"
+OPTICAL_FRAME = "camera_optical_frame"
 
 
 @dataclass(frozen=True)

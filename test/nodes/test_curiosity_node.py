@@ -1,15 +1,12 @@
-"""The curiosity node as its callers see it: a process of its own, over real DDS."""
+"""What a curiosity node answers: one process for the whole file, reset before each test."""
 
 import array
 import math
 import queue
-import signal
 import threading
-import time
 
 import numpy as np
 import pytest
-from sensor_msgs.msg import Image
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_interfaces.msg import (
@@ -19,56 +16,46 @@ from bayes_curiosity_interfaces.msg import (
     ObservationBatch,
     Status,
 )
-from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
+from bayes_curiosity_interfaces.srv import Evaluate
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
+from bayes_curiosity_ros.nodes.background import BackgroundNode, ServiceTimeoutError
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
-from bayes_curiosity_ros.nodes.curiosity_node import EPISODE_QOS, LATCHED_QOS
-from support.graph import parameters
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from support.curiosity import CURIOSITY, Caller, vectors
+from support.graph import inbox, parameters
+from support.pretended import image
+from support.processes import started_processes
+from support.waiting import WAIT_S
 
-NODE = "bayes_curiosity_ros.nodes.curiosity_node"
+pytestmark = pytest.mark.xdist_group("curiosity node")
 IMAGE_SHAPE = (4, 16, 16)
+# A second node, for observations with images.
+SEEING = "seeing"
 
 
-class Caller:
-    """The services of one curiosity node."""
-
-    def __init__(self, background):
-        self.background = background
-
-    def evaluate(self, batch):
-        return self.background.call(
-            Evaluate, "curiosity/evaluate", Evaluate.Request(observations=batch)
-        )
-
-    def update(self, episode, batch):
-        request = Update.Request(episode=episode, observations=batch)
-        return self.background.call(Update, "curiosity/update", request)
-
-    def save(self, path):
-        return self.background.call(ModelFile, "curiosity/save", ModelFile.Request(path=path))
-
-    def load(self, path):
-        return self.background.call(ModelFile, "curiosity/load", ModelFile.Request(path=path))
-
-    def fingerprint(self):
-        """Answers that any change of the posterior would change."""
-        answer = self.evaluate(vectors(64, seed=77))
-        return answer.variance.tobytes(), answer.observations_seen, answer.model_id
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
 
 
-def vectors(count: int, seed: int = 0, size: int = 9) -> ObservationBatch:
-    return batch_of_observations(
-        Observations(np.random.default_rng(seed).normal(size=(count, size)))
-    )
+@pytest.fixture(scope="module")
+def nodes(model_folder):
+    """Two curiosity nodes; the one that sees is in a namespace."""
+    seeing = parameters(encoder__image_shape="[4,16,16]", encoder__vector_size=2)
+    with started_processes() as start, BackgroundNode("tester") as background:
+        start(CURIOSITY, *parameters(model_folder=str(model_folder), max_batch=100_000))
+        start(CURIOSITY, *seeing, "-r", f"__ns:=/{SEEING}")
+        yield background
 
 
 @pytest.fixture
-def caller(start, background, tmp_path):
-    start(NODE, *parameters(model_folder=str(tmp_path), max_batch=100_000))
-    return Caller(background)
+def caller(nodes):
+    caller = Caller(nodes)
+    caller.reset()
+    return caller
 
 
 def test_answers_equal_the_library(caller):
@@ -92,7 +79,7 @@ def test_an_episode_counts_once(caller):
     assert "episode 7" in again.status.message
     assert again.observations_seen == 30
     assert caller.fingerprint() == before
-    caller.background.call(Reset, "curiosity/reset", Reset.Request())
+    caller.reset()
     assert caller.update(7, vectors(30)).status.code == Status.OK
 
 
@@ -140,12 +127,12 @@ def test_bad_batches_are_rejected_and_change_nothing(caller):
         assert caller.fingerprint() == before, name
 
 
-def test_model_files_round_trip_with_their_episodes(caller, tmp_path):
+def test_model_files_round_trip_with_their_episodes(caller, model_folder):
     caller.update(5, vectors(30))
     before = caller.fingerprint()
     saved = caller.save("arm.safetensors")
     assert saved.status.code == Status.OK
-    assert saved.path == str(tmp_path / "arm.safetensors")
+    assert saved.path == str(model_folder / "arm.safetensors")
     caller.update(6, vectors(30, seed=1))
     assert caller.fingerprint() != before
     assert caller.load("arm.safetensors").status.code == Status.OK
@@ -154,13 +141,13 @@ def test_model_files_round_trip_with_their_episodes(caller, tmp_path):
     assert caller.update(6, vectors(3)).status.code == Status.OK
 
 
-def test_bad_model_files_are_rejected_and_change_nothing(caller, tmp_path):
+def test_bad_model_files_are_rejected_and_change_nothing(caller, model_folder):
     caller.update(1, vectors(30))
     before = caller.fingerprint()
-    (tmp_path / "corrupt").write_bytes(b"\x00" * 100)
-    (tmp_path / "folder").mkdir()
+    (model_folder / "corrupt").write_bytes(b"\x00" * 100)
+    (model_folder / "folder").mkdir()
     other = SavedModel(Curiosity(Encoder(EncoderConfig(2))))
-    save_model(tmp_path / "other", other)
+    save_model(model_folder / "other", other)
     for path, words in (
         ("corrupt", "damaged"),
         ("other", "vector_size = 2; this node works with 9"),
@@ -176,31 +163,25 @@ def test_bad_model_files_are_rejected_and_change_nothing(caller, tmp_path):
     assert "cannot write" in answer.status.message
 
 
-def received(background, kind, topic, qos) -> queue.Queue:
-    messages: queue.Queue = queue.Queue()
-    background.node.create_subscription(kind, topic, messages.put, qos)
-    return messages
-
-
-def published_until_answered(background, message, rewards) -> IntrinsicReward:
+def published_until_answered(background, message, rewards, prefix="") -> IntrinsicReward:
     """Publish again until discovery is done; the answer names its step."""
-    publisher = background.node.create_publisher(Observation, "observation", EPISODE_QOS)
-    deadline = time.monotonic() + 10.0
-    while time.monotonic() < deadline:
+    topic = f"{prefix}observation"
+    publisher = background.node.create_publisher(Observation, topic, EPISODE_QOS)
+    for _ in range(int(5 * WAIT_S)):
         publisher.publish(message)
         try:
             return rewards.get(timeout=0.2)
         except queue.Empty:
             continue
-    raise AssertionError("no intrinsic reward within 10 s")
+    raise AssertionError(f"no intrinsic reward within {WAIT_S} s")
 
 
-def test_observations_are_answered_with_their_own_episode_and_step(caller, background):
-    rewards = received(background, IntrinsicReward, "intrinsic_reward", EPISODE_QOS)
+def test_observations_are_answered_with_their_own_episode_and_step(caller):
+    rewards = inbox(caller.background, IntrinsicReward, "intrinsic_reward")
     row = np.random.default_rng(3).normal(size=9)
     message = Observation(episode=4, step=17, vector=array.array("d", row))
     message.header.stamp.sec = 123
-    answer = published_until_answered(background, message, rewards)
+    answer = published_until_answered(caller.background, message, rewards)
     expected = caller.evaluate(batch_of_observations(Observations(row[None])))
     assert (answer.episode, answer.step, answer.header.stamp.sec) == (4, 17, 123)
     assert answer.status.code == Status.OK
@@ -208,126 +189,62 @@ def test_observations_are_answered_with_their_own_episode_and_step(caller, backg
     assert answer.reward == expected.reward[0]
 
 
-def test_bad_observation_is_answered_with_a_reason(caller, background):
-    rewards = received(background, IntrinsicReward, "intrinsic_reward", EPISODE_QOS)
-    answer = published_until_answered(background, Observation(vector=[math.nan] * 9), rewards)
+def test_bad_observation_is_answered_with_a_reason(caller):
+    rewards = inbox(caller.background, IntrinsicReward, "intrinsic_reward")
+    answer = published_until_answered(
+        caller.background, Observation(vector=[math.nan] * 9), rewards
+    )
     assert answer.status.code == Status.NOT_FINITE
 
 
-def test_late_joiners_get_the_state(caller, background):
+def test_late_joiners_get_the_state(caller):
     caller.update(1, vectors(30))
-    state = received(background, CuriosityState, "curiosity/state", LATCHED_QOS).get(timeout=10)
+    latched = inbox(caller.background, CuriosityState, "curiosity/state", LATCHED_QOS)
+    state = latched.get(timeout=WAIT_S)
     assert (state.observations, state.episodes, state.trained) == (30, 1, False)
     assert len(state.model_id) == 12
     assert state.form == "nonnegative"
 
 
-def image_message(pixels: np.ndarray, encoding: str) -> Image:
-    height, width = pixels.shape[:2]
-    return Image(
-        height=height,
-        width=width,
-        encoding=encoding,
-        step=pixels.nbytes // height,
-        data=array.array("B", pixels.tobytes()),
-    )
-
-
-def test_images_by_topic_equal_images_by_service(start, background):
-    start(NODE, *parameters(encoder__image_shape="[4,16,16]", encoder__vector_size=2))
-    caller = Caller(background)
+def test_images_by_topic_equal_images_by_service(nodes):
     rng = np.random.default_rng(0)
     color = rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)
     depth = rng.random((16, 16), dtype=np.float32)
     message = Observation(
-        vector=[0.1, 0.2],
-        color=image_message(color, "rgb8"),
-        depth=image_message(depth, "32FC1"),
+        vector=[0.1, 0.2], color=image(color, "rgb8"), depth=image(depth, "32FC1")
     )
-    rewards = received(background, IntrinsicReward, "intrinsic_reward", EPISODE_QOS)
-    answer = published_until_answered(background, message, rewards)
+    rewards = inbox(nodes, IntrinsicReward, f"{SEEING}/intrinsic_reward")
+    answer = published_until_answered(nodes, message, rewards, f"{SEEING}/")
     images = np.concatenate([color.transpose(2, 0, 1) / 255.0, depth[None]])[None]
-    by_service = caller.evaluate(
+    by_service = Caller(nodes, SEEING).evaluate(
         batch_of_observations(Observations(np.array([[0.1, 0.2]]), images))
     )
     assert answer.status.code == Status.OK
     assert answer.variance == by_service.variance[0]
     message.color.encoding = "bgr8"
-    answer = published_until_answered(background, message, rewards)
+    answer = published_until_answered(nodes, message, rewards, f"{SEEING}/")
     while answer.status.code == Status.OK:  # answers to repeated good messages come first
-        answer = rewards.get(timeout=5.0)
+        answer = rewards.get(timeout=WAIT_S)
     assert answer.status.code == Status.WRONG_IMAGE
     assert "bgr8" in answer.status.message
 
 
-def test_a_large_batch_lets_others_in(start, background):
+def test_a_large_batch_lets_others_in(caller):
     """While the largest batch is scored, small requests are answered in between."""
-    start(NODE)
-    caller = Caller(background)
-    small = vectors(1)
+    small, large = vectors(1), Evaluate.Request(observations=vectors(65_536))
     caller.evaluate(small)
-    large = vectors(65_536)
-    started = time.monotonic()
-    caller.evaluate(large)
-    alone = time.monotonic() - started
     done = threading.Event()
-    client = background.node.create_client(Evaluate, "curiosity/evaluate")
-    assert client.wait_for_service(5.0)
-    future = client.call_async(Evaluate.Request(observations=large))
+    client = caller.background.node.create_client(Evaluate, "curiosity/evaluate")
+    assert client.wait_for_service(WAIT_S)
+    future = client.call_async(large)
     future.add_done_callback(lambda _: done.set())
-    waits = []
+    between = 0
     while not done.is_set():
-        started = time.monotonic()
         caller.evaluate(small)
-        waits.append(time.monotonic() - started)
-    assert len(waits) >= 3
-    assert np.median(waits) < 0.5 * alone
+        between += 1
+    assert between >= 3
 
 
-def test_untrained_start_warns_and_a_saved_model_does_not(start, background, tmp_path):
-    process = start(NODE)
-    Caller(background).evaluate(vectors(1))
-    process.send_signal(signal.SIGINT)
-    assert "random and frozen" in process.communicate(timeout=10)[0]
-    trained = Curiosity(Encoder(EncoderConfig(2)))
-    save_model(tmp_path / "trained", SavedModel(trained))
-    process = start(NODE, *parameters(model=str(tmp_path / "trained")))
-    assert Caller(background).evaluate(vectors(1, size=2)).status.code == Status.OK
-    process.send_signal(signal.SIGINT)
-    assert "random and frozen" not in process.communicate(timeout=10)[0]
-
-
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("times", [1, 2])
-def test_signals_end_it_cleanly(start, background, sent, times):
-    process = start(NODE)
-    Caller(background).evaluate(vectors(1))
-    for _ in range(times):
-        process.send_signal(sent)
-    output = process.communicate(timeout=10)[0]
-    assert process.returncode == 0, output
-    assert "Traceback" not in output
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"curiosity__form": "raw"}, "unknown form 'raw'; choose one of: nonnegative, paper"),
-        ({"encoder__vector_size": 0}, "vector_size = 0"),
-        ({"model": "/no/such/file"}, "does not exist"),
-        ({"max_batch": 0}, "max_batch = 0"),
-    ],
-)
-def test_bad_parameters_end_it_with_one_line(start, options, words):
-    process = start(NODE, *parameters(**options))
-    output = process.communicate(timeout=20)[0]
-    assert process.returncode == 2
-    assert words in output
-    assert "Traceback" not in output
-
-
-def test_an_absent_service_is_named(background):
-    from bayes_curiosity_ros.nodes.background import ServiceTimeoutError
-
+def test_an_absent_service_is_named(nodes):
     with pytest.raises(ServiceTimeoutError, match="nobody/home"):
-        background.call(Trigger, "nobody/home", Trigger.Request(), timeout_s=0.2)
+        nodes.call(Trigger, "nobody/home", Trigger.Request(), timeout_s=0.2)

@@ -11,12 +11,12 @@ from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.rollout import run_episodes
 from bayes_curiosity_ros.learning.settings import LearnerConfig, make_bonus
-from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig
 from bayes_curiosity_ros.nodes.conversions.arm_states import (
     arm_state_of_message,
     message_of_arm_state,
 )
 from bayes_curiosity_ros.nodes.conversions.values import seconds_of, stamp_of
+from bayes_curiosity_ros.robot.arms.settings import ArmNodeConfig
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.supervisor import SupervisorConfig
 from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row

@@ -20,6 +20,7 @@ from bayes_curiosity_ros.bringup.up import command_of
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
 from support.graph import Graph, parameters, until, wait_until_recorded
+from support.pretended import write_bag
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
@@ -259,8 +260,6 @@ def test_a_bag_is_on_the_graph_again(start, background, recorded):
     ],
 )
 def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
-    from pretended import write_bag
-
     write_bag(tmp_path / "bag")
     options = {k: str(tmp_path / "bag") if v == "BAG" else v for k, v in options.items()}
     process = start(REPLAY, *parameters(**options))

@@ -24,8 +24,10 @@ from bayes_curiosity_ros.nodes.conversions.observations import (
     observation_of_message,
 )
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from support.waiting import WAIT_S, until, wait_for
 
-WAIT_S = 30.0
+# The other side of a match learns of it a little later, and nothing tells us when.
+MEET_S = 0.5
 BEST_EFFORT = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
@@ -54,14 +56,10 @@ class Graph:
         self._wait_for(listeners)
 
     def _wait_for(self, listeners):
-        deadline = time.monotonic() + 60.0
-        while time.monotonic() < deadline:
-            counts = {name: p.get_subscription_count() for name, p in self.publishers.items()}
-            if all(counts[name] >= wanted for name, wanted in listeners.items()):
-                time.sleep(0.5)  # the other side learns of a match a little later
-                return
-            time.sleep(0.05)
-        raise AssertionError(f"not enough listeners within 60 s: {counts}")
+        for name, wanted in listeners.items():
+            count = self.publishers[name].get_subscription_count
+            wait_for(lambda count=count, wanted=wanted: count() >= wanted, f"listeners to {name}")
+        time.sleep(MEET_S)
 
     def publish(self, name, message):
         self.publishers[name].publish(message)
@@ -87,7 +85,7 @@ class Graph:
             if step + 1 < len(vectors):
                 deltas = array.array("d", vector[:6])
                 self.publish("action", Action(episode=episode, step=step, joint_deltas=deltas))
-        rewards = [self.rewards.get(timeout=10).reward for _ in vectors]
+        rewards = [self.rewards.get(timeout=WAIT_S).reward for _ in vectors]
         if outcome != EpisodeSummary.ABORTED:
             batch = batch_of_observations(Observations.concatenate(observations))
             request = Update.Request(episode=episode, observations=batch)
@@ -99,7 +97,7 @@ class Graph:
 
 
 def parameters(**values) -> list[str]:
-    """Of a node, as words of its command line; `__` stands for a dot."""
+    """Parameters of a node as words of its command line; `__` stands for a dot."""
     words = ["--ros-args"]
     for name, value in values.items():
         words += ["-p", f"{name.replace('__', '.')}:={value}"]
@@ -107,37 +105,27 @@ def parameters(**values) -> list[str]:
 
 
 def inbox(background, kind, topic, qos=EPISODE_QOS) -> queue.Queue:
-    """What is said on a topic from now on."""
+    """Queue of everything that is said on a topic from now on."""
     messages: queue.Queue = queue.Queue()
     background.node.create_subscription(kind, topic, messages.put, qos)
     return messages
 
 
 def eventually(messages: queue.Queue, fits, timeout_s: float = WAIT_S):
-    """The first message that fits."""
+    """Return the first message that fits."""
     deadline, last = time.monotonic() + timeout_s, None
-    while time.monotonic() < deadline:
+    while (left := deadline - time.monotonic()) > 0:
         try:
-            last = messages.get(timeout=0.2)
+            last = messages.get(timeout=left)
         except queue.Empty:
-            continue
+            break
         if fits(last):
             return last
     raise AssertionError(f"no such message within {timeout_s} s; the last was {last}")
 
 
-def until(condition, timeout_s=10.0):
-    """Whether it comes true in time."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def wait_until_recorded(background, messages=1):
-    """Until the recorder has heard what others latched: we cannot see who has met."""
+    """Wait until the recorder has heard what others latched: we cannot see who has met."""
     heard = []
     background.node.create_subscription(
         DiagnosticStatus, "recorder/status", heard.append, LATCHED_QOS
@@ -147,4 +135,4 @@ def wait_until_recorded(background, messages=1):
         counts = [int(v.value) for s in heard for v in s.values if v.key == "messages"]
         return max(counts, default=0) >= messages
 
-    assert until(some, 60.0)
+    assert until(some), f"not {messages} recorded messages within {WAIT_S} s"

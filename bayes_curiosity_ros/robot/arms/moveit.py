@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
+from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 
@@ -134,3 +134,8 @@ class MoveitArm(TrajectoryArm):
         builder = utilities.MoveItConfigsBuilder(package.removesuffix("_moveit_config"))
         # The default also loads pilz, which wants a file of its own.
         return builder.planning_pipelines(pipelines=["ompl"]).to_moveit_configs().to_dict()
+
+
+@ARMS.register("moveit")
+def _make(inputs: ArmInputs) -> MoveitArm:
+    return MoveitArm(inputs.robot, inputs.declare(MoveitConfig(), "moveit."), inputs.node)

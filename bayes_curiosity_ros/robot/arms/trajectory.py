@@ -21,7 +21,7 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
+from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
 from bayes_curiosity_ros.robot.arms.real import RealArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 
@@ -187,3 +187,16 @@ class TrajectoryArm(RealArm):
         if np.isfinite(angle):
             share = (angle - gripper.open_rad) / gripper.travel_rad
             self._measured_gripper = float(np.clip(share, 0.0, 1.0))
+
+
+@ARMS.register(
+    "trajectory",
+    needs=("command_topic", "state_topic"),
+    parameters={
+        "command_topic": "trajectory.command_topic",
+        "state_topic": "trajectory.state_topic",
+    },
+)
+def _make(inputs: ArmInputs) -> TrajectoryArm:
+    config = inputs.declare(TrajectoryConfig(), "trajectory.")
+    return TrajectoryArm(inputs.robot, config, inputs.node)

@@ -1,0 +1,64 @@
+"""Real nodes in processes of their own, which end with the test that started them."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from support.waiting import WAIT_S
+
+
+class Start(Protocol):
+    """Starts a node's module, or any other, and returns its process."""
+
+    def __call__(
+        self, module: str, *arguments: str, cwd: Path | None = None
+    ) -> subprocess.Popen[str]: ...
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process when the test's process ends, however it ends."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+@contextmanager
+def started_processes() -> Iterator[Start]:
+    """Give a function that starts a module; what still runs at the end is killed."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(module: str, *arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=cwd,
+            preexec_fn=die_with_parent,
+        )
+        processes.append(process)
+        return process
+
+    try:
+        yield start
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate(timeout=WAIT_S)
+
+
+def output_of(process: subprocess.Popen[str]) -> str:
+    """Wait until the process has ended, and return all that it printed."""
+    return process.communicate(timeout=WAIT_S)[0]
+
+
+def stopped(process: subprocess.Popen[str], sent: signal.Signals = signal.SIGINT) -> str:
+    """Send a signal, by default Ctrl-C, and return all that the process printed."""
+    process.send_signal(sent)
+    return output_of(process)
