@@ -69,7 +69,8 @@ def test_what_is_optional_has_a_condition():
 def test_the_readme_names_what_has_no_key():
     readme = (ROOT / "README.md").read_text()
     assert any(
-        set(line.split()) == WITHOUT_KEY for line in re.findall(r"^pip install (.+)$", readme, re.M)
+        set(line.split()) == WITHOUT_KEY
+        for line in re.findall(r"^pip install (.+)$", readme, re.M)
     )
 
 
@@ -77,7 +78,9 @@ def test_the_readme_names_what_has_no_key():
 def test_setup_py_has_the_same(field):
     tree = ast.parse((ROOT / "setup.py").read_text())
     value = next(
-        node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == field
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == field
     )
     texts = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
     named = {re.split(r"[<>=]", text)[0] for text in texts if re.search("[<>=]", text)}
@@ -92,6 +95,10 @@ def test_setup_py_has_the_same(field):
 def test_every_executable_is_a_node_with_a_program():
     nodes = {path.name for path in (ROOT / "resource/executables").iterdir()}
     modules = {path.stem for path in (ROOT / "bayes_curiosity_ros/nodes").glob("*_node.py")}
-    launched = set(re.findall(r'^    _(\w+),$', (ROOT / "bayes_curiosity_ros/bringup/table.py").read_text(), re.M))
+    launched = set(
+        re.findall(
+            r"^    _(\w+),$", (ROOT / "bayes_curiosity_ros/bringup/table.py").read_text(), re.M
+        )
+    )
     assert {f"{node}_node" for node in nodes} <= modules
     assert launched <= nodes
