@@ -11,38 +11,48 @@ from pathlib import Path
 import pytest
 
 from bayes_curiosity_ros import cli
-from support.pages import PAGES, ROOT, commands_of, passages
+from bayes_curiosity_ros.commands import LateParser
+from support.pages import PAGES, ROOT, Passage, commands_of, passages
 from support.shell import Shell
-from support.ways import BAG, WAYS, bag_of, run
+from support.ways import FILES, WAYS, shared_by
+from support.ways_commands import BAG, bag_of
 
 PASSAGES = {passage.where: passage for page in PAGES for passage in passages(page)}
-SHOWN = [where for where, passage in PASSAGES.items() if passage.commands]
-EXAMPLES = [where for where, passage in PASSAGES.items() if passage.code]
-COMMANDS = [command for where in SHOWN for command in PASSAGES[where].commands]
+COMMANDS = [command for passage in PASSAGES.values() for command in passage.commands]
 NODES = ROOT / "bayes_curiosity_ros/nodes"
 # Whose names of topics and services are in a second file.
-CLIENTS = {"learner": ("arm_client", "curiosity_client"), "curiosity": ("curiosity_keeper",)}
+CLIENTS = {"learner": ("arm_client", "curiosity_client")}
+
+
+def one_test_each(wanted: list[Passage]) -> list:
+    """A test for each passage; those that share what was made go to the same worker."""
+    found = []
+    for passage in wanted:
+        group = shared_by([*passage.commands, passage.code])
+        marks = [pytest.mark.xdist_group(group)] if group else []
+        found.append(pytest.param(passage, id=passage.where, marks=marks))
+    return found
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory, ends_with_us):
-    shell = Shell(tmp_path_factory.mktemp("clone"), ends_with_us)
+def shell(tmp_path_factory):
+    shell = Shell(tmp_path_factory.mktemp("clone"), WAYS, FILES)
     yield shell
     shell.close()
 
 
-@pytest.mark.parametrize("where", SHOWN)
-def test_commands_run(shell, where):
+@pytest.mark.parametrize("passage", one_test_each([p for p in PASSAGES.values() if p.commands]))
+def test_commands_run(shell, passage):
     try:
-        for command in PASSAGES[where].commands:
-            run(shell, command)
+        for command in passage.commands:
+            shell.run(command)
     finally:
         shell.end_passage()
 
 
-@pytest.mark.parametrize("where", EXAMPLES)
-def test_examples_run(shell, where, capsys):
-    code = PASSAGES[where].code
+@pytest.mark.parametrize("passage", one_test_each([p for p in PASSAGES.values() if p.code]))
+def test_examples_run(shell, passage, capsys):
+    code = passage.code
     if file := re.match(r"# (\w+\.py)\n", code):
         assert f"python {file[1]}" in COMMANDS  # which runs it
         return
@@ -59,7 +69,7 @@ def test_examples_run(shell, where, capsys):
 
 def test_what_the_table_does_not_know_is_not_left_out(shell):
     with pytest.raises(AssertionError, match="no entry"):
-        run(shell, "bayes-curiosity dance")
+        shell.run("bayes-curiosity dance")
 
 
 def test_the_table_has_no_entry_too_many():
@@ -116,10 +126,10 @@ def test_quoted_messages_are_in_the_source():
     assert [quote for quote in quotes() if not any(quote in text for text in source)] == []
 
 
-def options(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.Action]]:
-    """Of a command and of those below it."""
+def options(parser: LateParser) -> list[tuple[str, argparse.Action]]:
+    """Options of a command and of those below it."""
     found = []
-    for action in parser._actions:
+    for action in parser.load()._actions:
         if isinstance(action, argparse._SubParsersAction):
             found += [pair for below in action.choices.values() for pair in options(below)]
         else:
@@ -127,7 +137,13 @@ def options(parser: argparse.ArgumentParser) -> list[tuple[str, argparse.Action]
     return found
 
 
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, LateParser]:
+    """Parsers of the commands below one."""
+    found = [a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    return dict(found[0])
+
+
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_option_is_explained(command):
-    found = options(cli.build_parser(command))
+    found = options(subcommands(cli.build_parser())[command])
     assert [name for name, action in found if not action.help] == []

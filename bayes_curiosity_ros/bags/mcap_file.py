@@ -142,24 +142,24 @@ class McapReader:
 
     def _framed(self) -> Iterator[tuple[int, bytes, int]]:
         """Where each record begins, its bytes, and how many of them are missing at the end."""
-        size = self._path.stat().st_size
+        size = self._path.stat().st_size  # a damaged length asks for more memory than there is
         with self._path.open("rb") as file:
             if file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
                 raise BagError(f"{self._path} is not an MCAP file: its first bytes are others")
-            at, missing = file.tell(), 0
+            at = file.tell()
             while len(head := file.read(_HEAD.size)) == _HEAD.size:
                 opcode, length = _HEAD.unpack(head)
-                missing = max(at + _HEAD.size + length - size, 0)
+                body = file.read(min(length, size))
+                missing = length - len(body)
+                if opcode in _ENDS and not missing:
+                    return
+                yield at, head + body, missing
                 if missing:
                     self._lose(
                         f"is cut off in the record at byte {at}: {missing} bytes are missing"
                     )
-                elif opcode in _ENDS:
                     return
-                yield at, head + file.read(length - missing), missing
-                if missing:
-                    return
-                at += _HEAD.size + length
+                at = file.tell()
         self._lose(
             f"ends at byte {at} without a footer: its recorder was stopped hard; what came in its "
             "last second may be missing"

@@ -43,7 +43,7 @@ class DescriptionConfig:
     Attributes:
         robot: file in config/robots/, or a path.
         links: publish the frames within the arm; false where robot_state_publisher does.
-        rate_hz: of TF and marker, at most.
+        rate_hz: highest rate of TF and marker.
     """
 
     robot: str = "jaco.yaml"

@@ -19,7 +19,7 @@ class DeviceNode(Guarded, LifecycleNode):
     """Connects its device when it is activated, and lets go of it however it ends.
 
     Args:
-        name: of the node.
+        name: name of the node.
 
     Attributes:
         threads: threads that serve callbacks; a real driver's come while another one waits.

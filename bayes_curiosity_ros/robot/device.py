@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+
+if TYPE_CHECKING:
+    from bayes_curiosity_ros.robot.config import RobotConfig
 
 CONNECT_TIMEOUT_S = 10.0
 SettingsT = TypeVar("SettingsT")
@@ -20,6 +24,21 @@ class Declare(Protocol):
             prefix: what the settings' names begin with, its dot included: "kortex.".
         """
         ...
+
+
+@dataclass(frozen=True)
+class DeviceInputs:
+    """What every arm and camera is made from.
+
+    Attributes:
+        robot: the arm and its table, the user's limits included.
+        declare: declares a driver's own settings and returns what was set.
+        node: the ROS node that a driver may publish and subscribe with.
+    """
+
+    robot: RobotConfig
+    declare: Declare
+    node: Any
 
 
 class Device(ABC):

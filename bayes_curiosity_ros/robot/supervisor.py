@@ -40,7 +40,7 @@ class NotReadyError(ArmError):
 
 
 class State(IntEnum):
-    """As in ArmStatus.msg."""
+    """State of the arm; the numbers are those of ArmStatus.msg."""
 
     INACTIVE = 0
     READY = 1
@@ -86,7 +86,7 @@ class SupervisorConfig:
 
 @dataclass
 class Counters:
-    """Since the node started; as in ArmStatus.msg."""
+    """Numbers of commands and stops since the node started, as in ArmStatus.msg."""
 
     accepted: int = 0
     limited: int = 0
@@ -101,7 +101,7 @@ class ArmSupervisor:
     motion under way.
 
     Args:
-        arm: to drive; connected by `activate`.
+        arm: the arm to drive; connected by `activate`.
         config: how to watch it.
         clock: monotonic time in [s].
     """

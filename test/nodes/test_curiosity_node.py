@@ -22,11 +22,12 @@ from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
 from bayes_curiosity_ros.nodes.background import BackgroundNode, ServiceTimeoutError
+from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.robot.cameras.camera import Frame
 from support.curiosity import CURIOSITY, Caller, vectors
 from support.graph import inbox, parameters
-from support.pretended import image
 from support.processes import started_processes
 from support.waiting import WAIT_S
 
@@ -210,9 +211,8 @@ def test_images_by_topic_equal_images_by_service(nodes):
     rng = np.random.default_rng(0)
     color = rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)
     depth = rng.random((16, 16), dtype=np.float32)
-    message = Observation(
-        vector=[0.1, 0.2], color=image(color, "rgb8"), depth=image(depth, "32FC1")
-    )
+    message = Observation(vector=[0.1, 0.2])
+    message.color, message.depth = images_of_frame(Frame(color, depth, 0.0))
     rewards = inbox(nodes, IntrinsicReward, f"{SEEING}/intrinsic_reward")
     answer = published_until_answered(nodes, message, rewards, f"{SEEING}/")
     images = np.concatenate([color.transpose(2, 0, 1) / 255.0, depth[None]])[None]

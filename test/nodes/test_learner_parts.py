@@ -16,9 +16,7 @@ from bayes_curiosity_ros.nodes.conversions.arm_states import (
     message_of_arm_state,
 )
 from bayes_curiosity_ros.nodes.conversions.values import seconds_of, stamp_of
-from bayes_curiosity_ros.robot.arms.settings import ArmNodeConfig
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
-from bayes_curiosity_ros.robot.supervisor import SupervisorConfig
 from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row
 from bayes_curiosity_ros.tasks.registry import make_task
 from support.learners import learner_of
@@ -164,12 +162,3 @@ def test_a_learner_without_a_policy_to_imitate_says_so():
 def test_bad_learner_settings_are_named(options, words):
     with pytest.raises(ConfigError, match=words):
         LearnerConfig(**options)
-
-
-def test_a_real_arm_cannot_be_started_unsafely():
-    careful = SupervisorConfig(resume_after_halt=False)
-    ArmNodeConfig(backend="trajectory", collisions=True, supervisor=careful)
-    with pytest.raises(ConfigError, match="a real arm always checks"):
-        ArmNodeConfig(backend="trajectory", collisions=False, supervisor=careful)
-    with pytest.raises(ConfigError, match="begins a new episode"):
-        ArmNodeConfig(backend="trajectory", collisions=True)

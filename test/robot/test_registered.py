@@ -75,7 +75,7 @@ def settings_of(entry) -> set[str]:
     def declare(default, prefix):
         raise DeclaredError({f"{prefix}{field.name}" for field in dataclasses.fields(default)})
 
-    inputs = ArmInputs(RobotConfig.load(entry.robot), 10.0, declare, None, lambda: None)
+    inputs = ArmInputs(RobotConfig.load(entry.robot), declare, None, 10.0, lambda: None)
     with pytest.raises(DeclaredError) as raised:
         entry.make(inputs)
     return raised.value.args[0]

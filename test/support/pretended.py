@@ -40,8 +40,12 @@ TYPES = {
 }
 
 
+LATCHED = {"/curiosity/state"}
+
+
 def topic(name, type_name=None):
-    return Topic(name, find_definition(type_name or TYPES[name]), (Qos(),))
+    qos = Qos(durability="transient_local" if name in LATCHED else "volatile")
+    return Topic(name, find_definition(type_name or TYPES[name]), (qos,))
 
 
 class Run:

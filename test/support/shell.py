@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from geometry_msgs.msg import PoseStamped
@@ -22,27 +22,10 @@ from sensor_msgs.msg import JointState
 from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from support.pages import PAGES, ROOT, passages
+from support.processes import die_with_parent
+from support.waiting import WAIT_S, wait_for
 
-PATIENCE_S = 120.0
 LINKED = ("bayes_curiosity_interfaces", "config", "launch", "package.xml", "rviz", "urdf")
-SMALL_CURVES = """
-points: 2
-tasks:
-  grasp:
-    timesteps: 200
-    parallel: 2
-    min_steps: 100
-    demonstrations: {count: 60}
-    imitation: {epochs: 1}
-    embedding: {max_epochs: 1}
-    bonuses: {curiosity: {weight: 0.1}, none: }
-"""
-SMALL_ABLATIONS = """
-curves: small_curves.yaml
-task: grasp
-variants: {random_encoder: {embedding: random}}
-panels: {encoder: [random_encoder]}
-"""
 
 
 class Shell:
@@ -50,27 +33,40 @@ class Shell:
 
     Args:
         folder: an empty one.
-        die_with_parent: called in every new process.
+        ways: how to run the commands that fit a pattern; the first pattern that fits counts.
+        files: texts of small settings that make commands short, by file name.
     """
 
-    def __init__(self, folder: Path, die_with_parent) -> None:
+    def __init__(self, folder: Path, ways: Mapping[str, Way], files: Mapping[str, str]) -> None:
         self.folder = folder
         self.background = BackgroundNode("reader_of_the_docs")
-        self._die_with_parent = die_with_parent
+        self._ways = ways
         self._done: set[str] = set()
         self._nodes: dict[str, subprocess.Popen] = {}
         self._hand: Hand | None = None
         for name in LINKED:
             (folder / name).symlink_to(ROOT / name)
-        shutil.copy(ROOT / "config/robots" / "jaco.yaml", folder / "my_cell.yaml")
-        (folder / "small_curves.yaml").write_text(SMALL_CURVES)
-        (folder / "small_ablations.yaml").write_text(SMALL_ABLATIONS)
+        shutil.copy(ROOT / "config/robots/jaco.yaml", folder / "my_cell.yaml")
+        for name, text in files.items():
+            (folder / name).write_text(text)
         for code in (passage.code for page in PAGES for passage in passages(page)):
             if name := re.match(r"# (\w+\.py)\n", code):
                 (folder / name[1]).write_text(code)
 
+    def run(self, command: str) -> None:
+        """Run a command as the table says.
+
+        Raises:
+            AssertionError: it failed, or the table does not know it.
+        """
+        for pattern, way in self._ways.items():
+            if re.fullmatch(pattern, command):
+                way(self, command)
+                return
+        raise AssertionError(f"no entry in test/support/ways.py says how to run: {command}")
+
     def bayes_curiosity(self, words: list[str], more: str = "") -> None:
-        """The command with options that make it short; not again what was run before."""
+        """Run the command with options that make it short, unless it was run before."""
         self.understood(words)
         words = [*words, *shlex.split(more)]
         meaning = repr(sorted(vars(self.understood(words)).items(), key=str))
@@ -81,59 +77,48 @@ class Shell:
         assert code == 0, f"bayes-curiosity {shlex.join(words)}: exit code {code}"
         self._done.add(meaning)
 
-    def understood(self, words: list[str]):
-        """What the command line means."""
+    def understood(self, words: list[str]) -> Any:
+        """Parse the command line, and run nothing."""
         try:
-            return cli.build_parser(words[0]).parse_args(words)
+            return cli.build_parser().parse_args(words)
         except SystemExit:
             pytest.fail(f"not understood: bayes-curiosity {shlex.join(words)}")
 
     def start(self, executable: str, *arguments: str) -> None:
-        """A node, as `ros2 run` would start it; back once the graph has it."""
+        """Start a node, as `ros2 run` would, and come back once the graph has it."""
         if executable in self._nodes:
             return
-        scripts = distribution("bayes_curiosity_ros").entry_points.select(group="console_scripts")
-        module = scripts[executable].module
+        assert (ROOT / "resource/executables" / executable).is_file(), executable
         with (self.folder / f"{executable}.log").open("w") as log:
-            self._nodes[executable] = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"bayes_curiosity_ros.nodes.{executable}_node", *arguments],
                 cwd=self.folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=self._die_with_parent,
+                preexec_fn=die_with_parent,
             )
+        self._nodes[executable] = process
 
         def met() -> bool:
-            assert self._nodes[executable].poll() is None, self._said(executable)
+            assert process.poll() is None, self._said(executable)
             return executable in self.background.node.get_node_names()
 
-        self.until(met, f"{executable} on the graph")
+        wait_for(met, f"{executable} on the graph")
 
-    def call(self, name: str, kind: str):
-        """What a service answers; its type must be the documented one."""
+    def call(self, name: str, kind: str) -> Any:
+        """Call a service, which must have the documented type, and return its answer."""
         package, _, service = kind.partition("/srv/")
-        node = self.background.node
-        self.until(
-            lambda: [kind] in [types for known, types in node.get_service_names_and_types()
-                               if known == name],
-            f"a service {name} of type {kind}",
-        )  # fmt: skip
+        known = self.background.node.get_service_names_and_types
+        wait_for(lambda: (name, [kind]) in known(), f"service {name} of type {kind}")
         made = getattr(import_module(f"{package}.srv"), service)
-        return self.background.call(made, name, made.Request(), timeout_s=PATIENCE_S)
+        return self.background.call(made, name, made.Request(), timeout_s=WAIT_S)
 
     def guide_the_arm(self) -> None:
-        """Somebody leads the arm by hand from now to the end of the passage."""
+        """Have somebody lead the arm by hand from now to the end of the passage."""
         self._hand = self._hand or Hand()
 
-    def until(self, condition, what: str) -> None:
-        """Wait, but not for ever."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"no {what} within {PATIENCE_S} s"
-            time.sleep(0.05)
-
     def end_passage(self) -> None:
-        """Ctrl-C in every terminal; each node must end well."""
+        """Press Ctrl-C in every terminal; each node must end well."""
         if self._hand is not None:
             self._hand.close()
         ended, self._nodes, self._hand = self._nodes, {}, None
@@ -141,7 +126,7 @@ class Shell:
             process.send_signal(signal.SIGINT)
         for name, process in ended.items():
             try:
-                code = process.wait(PATIENCE_S)
+                code = process.wait(WAIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
@@ -157,6 +142,9 @@ class Shell:
 
     def _said(self, executable: str) -> str:
         return (self.folder / f"{executable}.log").read_text()
+
+
+Way = Callable[[Shell, str], None]
 
 
 class Hand:

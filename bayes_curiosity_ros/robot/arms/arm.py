@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.robot.decisions import Change
-from bayes_curiosity_ros.robot.device import Declare
+from bayes_curiosity_ros.robot.device import DeviceInputs
 
 if TYPE_CHECKING:
     from bayes_curiosity_ros.robot.config import RobotConfig
@@ -167,21 +167,15 @@ class SimulatedCell:
 
 
 @dataclass(frozen=True)
-class ArmInputs:
+class ArmInputs(DeviceInputs):
     """What an arm is made from.
 
     Attributes:
-        robot: which arm on which table, the user's limits included.
         max_speed_deg_s: largest speed of any joint of a real arm.
-        declare: declares a driver's own settings and returns what was set.
-        node: the ROS node that a driver may publish and subscribe with.
         cell: gives the task's cell; asked only by a simulated arm.
     """
 
-    robot: RobotConfig
     max_speed_deg_s: float
-    declare: Declare
-    node: Any
     cell: Callable[[], SimulatedCell]
 
 
@@ -191,7 +185,7 @@ class ArmEntry:
 
     Attributes:
         name: what users type.
-        make: from inputs to an arm that is not connected yet.
+        make: makes an arm, not connected yet, from its inputs.
         real: whether metal moves, so that collisions are always checked.
         robot: its own file in config/robots/, used where the user names none.
         needs: arguments of the bringup that it cannot do without.

@@ -35,16 +35,16 @@ class KortexConfig:
     """How to reach the arm, and how hard it may push.
 
     Attributes:
-        ip: address of the arm.
-        port: of its TCP interface.
-        username: of the arm's web application.
+        ip: network address of the arm.
+        port: port of its TCP interface.
+        username: user of the arm's web application.
         password: better left empty: then the environment variable KORTEX_PASSWORD counts.
         mode: joint_speeds renews speeds every control step, and moves smoothly. reach_angles
             sends a joint goal, and waits until the arm says that it is there: slower, and at
             rest between steps.
-        max_torque_nm: of any joint; more stops the arm.
+        max_torque_nm: largest torque of any joint; more stops the arm.
         call_timeout_s: longest wait for an answer of the arm.
-        reach_timeout_s: in reach_angles, how much later than due a motion may end.
+        reach_timeout_s: how much later than due a motion may end in the mode reach_angles.
     """
 
     ip: str = ""

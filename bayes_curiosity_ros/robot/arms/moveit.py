@@ -33,8 +33,8 @@ class MoveitConfig:
     Attributes:
         group: planning group of the arm.
         home: named state of the SRDF to go home to; empty for the robot file's ready pose.
-        config_package: of `moveit_configs_utils`; empty where the node's parameters hold the
-            configuration already.
+        config_package: package that `moveit_configs_utils` reads the configuration from; empty
+            where the node's parameters hold it already.
         trajectory: topics of the controller.
     """
 

@@ -36,9 +36,10 @@ class TrajectoryConfig:
     """How a driver names things.
 
     Attributes:
-        command_topic: of trajectory_msgs/JointTrajectory.
-        state_topic: of sensor_msgs/JointState.
-        gripper_topic: of std_msgs/Float64, 0 open … 1 closed; empty for none.
+        command_topic: topic that the driver takes trajectory_msgs/JointTrajectory from.
+        state_topic: topic that the driver publishes sensor_msgs/JointState on.
+        gripper_topic: topic for the gripper, std_msgs/Float64 from 0 open to 1 closed; empty for
+            none.
         driver_joints: the driver's names of the joints, from base to hand; empty where they
             are those of the robot file.
         driver_fingers: the driver's names of the finger joints, where its joint states have them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.robot.arms.arm import ArmState
 from bayes_curiosity_ros.robot.composition import look_at
 from bayes_curiosity_ros.robot.config import CameraConfig, RobotConfig
-from bayes_curiosity_ros.robot.device import Declare
+from bayes_curiosity_ros.robot.device import DeviceInputs
 
 
 class CameraError(BayesCuriosityError):
@@ -131,19 +131,13 @@ class PosedCamera(Camera, Protocol):
 
 
 @dataclass(frozen=True)
-class CameraInputs:
-    """What a camera is made from.
+class CameraInputs(DeviceInputs):
+    """What a camera is made from; the robot's world.camera says what the frames look like.
 
     Attributes:
-        robot: the cell; its world.camera says what the frames look like.
-        declare: declares a driver's own settings and returns what was set.
-        node: the ROS node that a driver may subscribe with.
         cell: gives the cell as the task has it; asked only by a simulated camera.
     """
 
-    robot: RobotConfig
-    declare: Declare
-    node: Any
     cell: Callable[[], RobotConfig]
 
 
@@ -153,7 +147,7 @@ class CameraEntry:
 
     Attributes:
         name: what users type.
-        make: from inputs to a camera that is not connected yet.
+        make: makes a camera, not connected yet, from its inputs.
     """
 
     name: str

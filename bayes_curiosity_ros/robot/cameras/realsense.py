@@ -27,10 +27,10 @@ class RealsenseConfig:
     """Which camera, and its streams.
 
     Attributes:
-        serial: of the camera; empty for the only one there is.
-        width: of both streams, in pixels.
-        height: likewise.
-        rate_hz: likewise.
+        serial: serial number of the camera; empty for the only one there is.
+        width: width of both streams in pixels.
+        height: height of both streams in pixels.
+        rate_hz: frames per second of both streams.
     """
 
     serial: str = ""

@@ -15,7 +15,7 @@ class CameraNodeConfig:
     Attributes:
         backend: name of the camera, one of `robot.cameras.camera.CAMERAS`.
         robot: file in config/robots/, or a path; its world.camera says what the images look like.
-        task: in simulation, decides whether the object is a marker.
+        task: what is learnt; decides in simulation whether the object is only a marker.
         rate_hz: frames per second of a real camera, above 0 and at most 1000.
         autostart: configure and activate without being asked.
         connect_timeout_s: longest wait for the camera.

@@ -1,0 +1,99 @@
+"""Commands that are not run: each says why, and checks what can be checked."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bayes_curiosity_ros.environment import DISCOVERY_RANGE
+from bayes_curiosity_ros.robot.arms.kortex_calls import INSTALL
+from bayes_curiosity_ros.robot.cameras.images import INSTALL as OPENCV
+from support.pages import ROOT
+from support.shell import Shell
+from support.waiting import WAIT_S
+
+
+def activate(shell: Shell, command: str) -> None:
+    """This Python's own environment stands for `.venv`; `make` made both alike."""
+    script = Path(sys.prefix) / "bin" / "activate"
+    if not script.exists():
+        pytest.skip(f"{sys.prefix} is no environment that make set up")
+    names = "bayes-curiosity bayes-curiosity-curiosity"
+    ask = f"source {shlex.quote(str(script))} && command -v {names}"
+    assert len(_output(["bash", "-c", ask]).split()) == 2
+
+
+def make(shell: Shell, command: str) -> None:
+    """It would run this test again, or take hours: its recipe is read, without running it."""
+    recipe = _output(["make", "-n", *shlex.split(command)[1:]])
+    for line in re.findall(r"-m bayes_curiosity_ros\.cli (.+)", recipe):
+        shell.understood(shlex.split(line))
+    for module in re.findall(r"python -m (\w+)", recipe):
+        assert importlib.util.find_spec(module), module
+
+
+def pytest_file(shell: Shell, command: str) -> None:
+    """`make test` runs it already: pytest must find tests of that name."""
+    words = shlex.split(command)[1:]
+    assert "::test_" in _output([sys.executable, "-m", "pytest", "--collect-only", "-qn0", *words])
+
+
+def _output(words: list[str]) -> str:
+    done = subprocess.run(
+        words, cwd=ROOT, text=True, capture_output=True, timeout=WAIT_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def benchmark(shell: Shell, command: str) -> None:
+    """Minutes each, and peers to install: the module and its options are there."""
+    module, *options = shlex.split(command)[2:]
+    file = "__main__" if module == "benchmarks.NAME" else module.removeprefix("benchmarks.")
+    source = (ROOT / f"benchmarks/{file}.py").read_text()
+    for option in (word for word in options if word.startswith("--")):
+        assert f'"{option}"' in source
+
+
+def discovery(shell: Shell, command: str) -> None:
+    """Not set: tests stay on this machine. ROS must know variable and value."""
+    name, _, value = command.removeprefix("export ").partition("=")
+    assert name == DISCOVERY_RANGE[0]
+    assert value in {"SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT"}
+
+
+def vendor_wheel(shell: Shell, command: str) -> None:
+    """For arms and cameras that are not here: what needs it says the same."""
+    assert command in INSTALL + OPENCV
+
+
+def rviz(shell: Shell, command: str) -> None:
+    """Needs a ROS install and a screen: the file it opens shows the arm."""
+    shown = yaml.safe_load((ROOT / shlex.split(command)[-1]).read_text())
+    displays = shown["Visualization Manager"]["Displays"]
+    assert "rviz_default_plugins/RobotModel" in {display["Class"] for display in displays}
+
+
+def colcon(shell: Shell, command: str) -> None:
+    """Needs a ROS install: each base path holds a package."""
+    words = shlex.split(command)
+    for path in words[words.index("--base-paths") + 1 :]:
+        assert (ROOT / path / "package.xml").is_file()
+
+
+def sourced_by_colcon(shell: Shell, command: str) -> None:
+    """Made by colcon, which needs a ROS install: a folder that git is told to ignore."""
+    folder = Path(command.split()[1]).parent
+    assert f"{folder}/" in (ROOT / ".gitignore").read_text().split()
+
+
+def pre_commit(shell: Shell, command: str) -> None:
+    """It would change this clone: its hooks can be read."""
+    assert yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
