@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FIRST_ROWS = 64
+FOLDED_ROWS = 128
 LARGEST_ENTRY = 1e4  # of a Gram matrix whose factor is good to 1e-11
 
 
@@ -46,8 +46,9 @@ def _lengths_by_rows(rows: Tensor) -> Tensor:
 class EpisodeGain:
     """The same for an episode under way, one observation at a time.
 
-    An observation costs O(t (M + t)) after t others. Its gain is twice the log of the length of
-    what its row has that no earlier one had; as e_t is among it, that is never below 1.
+    An observation costs O(t (M + t)) after t others, and no more than after `FOLDED_ROWS`. Its
+    gain is twice the log of the length of what its row has that no earlier one had; as e_t is
+    among it, that is never below 1.
 
     Args:
         size: M, features of an observation.
@@ -57,40 +58,49 @@ class EpisodeGain:
     def __init__(self, size: int, noise_precision: float) -> None:
         self._size = size
         self._scale = noise_precision**0.5
-        self._count = 0
-        self._basis = np.zeros((FIRST_ROWS, size + FIRST_ROWS))
-
-    def __len__(self) -> int:
-        return self._count
+        self._turn: np.ndarray | None = None  # from rows as they come to rows after folding
+        self._clear()
 
     def preview(self, whitened: np.ndarray) -> float:
         """What an observation (M,) would earn now; changes nothing."""
-        return self._gain(self._residual(whitened))
+        return self._gain(self._residual(self._scaled(whitened)))
 
     def take(self, whitened: np.ndarray) -> float:
         """What the next observation (M,) earns; later ones earn less for it."""
-        residual = self._residual(whitened)
+        row = self._scaled(whitened)
+        residual = self._residual(row)
+        self._rows[self._count] = row
         self._basis[self._count, : len(residual)] = residual / np.linalg.norm(residual)
         self._count += 1
+        if self._count == FOLDED_ROWS:
+            self._fold()
         return self._gain(residual)
 
-    def _residual(self, whitened: np.ndarray) -> np.ndarray:
-        """What is new in a row: (M + t + 1,). Twice is enough (Giraud and others 2005)."""
-        if self._count == len(self._basis):
-            self._grow()
-        width = self._size + self._count + 1
-        row = np.zeros(width)
-        row[: self._size] = self._scale * whitened
-        row[-1] = 1.0
-        known = self._basis[: self._count, :width]
-        for _ in range(2):
-            row -= (known @ row) @ known
-        return row
+    def _clear(self) -> None:
+        self._count = 0
+        self._rows = np.zeros((FOLDED_ROWS, self._size))
+        self._basis = np.zeros((FOLDED_ROWS, self._size + FOLDED_ROWS))
 
-    def _grow(self) -> None:
-        wider = np.zeros((2 * len(self._basis), self._size + 2 * len(self._basis)))
-        wider[: len(self._basis), : self._basis.shape[1]] = self._basis
-        self._basis = wider
+    def _scaled(self, whitened: np.ndarray) -> np.ndarray:
+        row = self._scale * whitened
+        return row if self._turn is None else row @ self._turn
+
+    def _residual(self, row: np.ndarray) -> np.ndarray:
+        """What is new in a row: (M + t + 1,); orthogonalised twice, against rounding."""
+        residual = np.zeros(self._size + self._count + 1)
+        residual[: self._size] = row
+        residual[-1] = 1.0
+        known = self._basis[: self._count, : len(residual)]
+        for _ in range(2):
+            residual -= (known @ residual) @ known
+        return residual
+
+    def _fold(self) -> None:
+        """Turn to coordinates in which all that was seen so far is the identity again."""
+        factor = np.linalg.qr(np.concatenate([np.eye(self._size), self._rows]), mode="r")
+        turn = np.linalg.inv(factor)
+        self._turn = turn if self._turn is None else self._turn @ turn
+        self._clear()
 
     @staticmethod
     def _gain(residual: np.ndarray) -> float:
