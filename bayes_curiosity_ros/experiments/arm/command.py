@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.bringup import table as bringup
-from bayes_curiosity_ros.bringup.processes import ProcessGroup, node_environment
-from bayes_curiosity_ros.bringup.up import FLAGS, LOG, add_bringup_arguments
+from bayes_curiosity_ros.bringup import arguments as bringup
+from bayes_curiosity_ros.bringup.processes import ProcessGroup
+from bayes_curiosity_ros.bringup.table import nodes, parameter_files
+from bayes_curiosity_ros.bringup.up import LOG, add_bringup_arguments, words_of
 from bayes_curiosity_ros.configuration.ranges import parse_ranges
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
 from bayes_curiosity_ros.experiments.curves.command import write_figures, write_table
 from bayes_curiosity_ros.experiments.engine.arguments import (
@@ -33,12 +34,10 @@ from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
-from bayes_curiosity_ros.learning.settings import CHECKPOINT, LearnerConfig
+from bayes_curiosity_ros.learning.settings import CHECKPOINT
 from bayes_curiosity_ros.learning.trainer import Iteration
-from bayes_curiosity_ros.resources import find
 
 TASK = "arm_reach"  # in rows; what the arm does is "reach"
-LEARNER = LearnerConfig.learner
 POINTS = 60
 TIMESTEPS = 8_000
 IMITATION_EPOCHS = 1  # a policy that has imitated for longer has little left to learn
@@ -62,7 +61,7 @@ class ArmSettings:
         arm: what moved.
         robot: of `config/`; empty for the arm's own.
         imitation_epochs: of the policies' pre-training.
-        parameters: digest of the arm's parameter file.
+        parameters: digest of the nodes' parameter files.
     """
 
     bonus: str
@@ -120,10 +119,10 @@ def run(arguments: argparse.Namespace) -> int:
     bonuses = tuple(dict.fromkeys(arguments.method))
     BONUSES.require(*bonuses)
     seeds = parse_ranges(arguments.seeds, "--seeds")
-    jobs = [Job(TASK, LEARNER, bonus, seed) for seed in seeds for bonus in bonuses]
     for bonus in bonuses:  # checked before anything is spent
-        bringup.nodes(_launch_arguments(arguments, bonus, 0, Path()))
-    cells = {Cell(TASK, LEARNER, bonus): _settings(arguments, bonus) for bonus in bonuses}
+        nodes(_launch_arguments(arguments, bonus, 0, Path()))
+    cells = {Cell(TASK, arguments.learner, b): _settings(arguments, b) for b in bonuses}
+    jobs = [Job(*cell, seed) for seed in seeds for cell in cells]
     store = Store(arguments.output, cells)
     done = {row.job for row in store.load()}
     missing = [job for job in jobs if job not in done]
@@ -145,17 +144,10 @@ def run_job(job: Job, arguments: argparse.Namespace) -> list[Row]:
     """
     folder = job.cell.within(arguments.output) / f"seed_{job.seed}"
     files = prepared(arguments, job.seed)
-    words = [sys.executable, "-m", "bayes_curiosity_ros.cli", "up"]
     given = _launch_arguments(arguments, job.method, job.seed, folder)
     given |= {"model": str(files.model.resolve()), "policy": str(files.policy.resolve())}
-    for name, value in given.items():
-        option = "--" + name.replace("_", "-")
-        if name not in FLAGS:
-            words += [option, value]
-        elif value == "true":
-            words.append(option)
     with ProcessGroup(folder / "log", loud=["up"]) as group:
-        group.start("up", words, node_environment())
+        group.start("up", words_of(given), node_environment())
         ended = group.wait()
     if ended.name == "":
         raise KeyboardInterrupt
@@ -211,7 +203,7 @@ def _iteration(episodes: list[EpisodeRow]) -> Iteration:
 def _launch_arguments(
     arguments: argparse.Namespace, bonus: str, seed: int, folder: Path
 ) -> dict[str, str]:
-    names = [argument.name for argument in bringup.ARGUMENTS if argument.name not in OWN]
+    names = [argument.name for argument in bringup.arguments() if argument.name not in OWN]
     given = {name: getattr(arguments, name) for name in names}
     operator = arguments.simulated_operator or arguments.arm == "sim"
     resume = (folder / CHECKPOINT).exists()
@@ -230,7 +222,7 @@ def _settings(arguments: argparse.Namespace, bonus: str) -> ArmSettings:
         arguments.arm,
         arguments.robot,
         arguments.imitation_epochs,
-        digest(find("config/bringup", f"{arguments.arm}.yaml").read_text()),
+        digest([Path(file).read_text() for file in parameter_files(vars(arguments))]),
     )
 
 
