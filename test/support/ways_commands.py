@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import shutil
@@ -75,7 +76,7 @@ def experiment(more: str) -> Way:
 
     def way(shell: Shell, line: str) -> None:
         words = shlex.split(line)
-        for option, value in zip(words, words[1:], strict=False):
+        for option, value in itertools.pairwise(words):
             assert option != "--config" or (shell.folder / value).is_file(), value
         command(f"{more} --output HERE/output/{words[2]}")(shell, line)
 
