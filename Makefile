@@ -1,27 +1,31 @@
 # Two commands do everything: `make run` and `make test`. Each sets up `.venv` by itself.
+# Whatever starts a node keeps ROS traffic on this machine, unless you say otherwise.
 PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 export AMENT_PREFIX_PATH := $(CURDIR)/.venv$(if $(AMENT_PREFIX_PATH),:$(AMENT_PREFIX_PATH))
 ifdef ROS_DISTRO
 export LD_LIBRARY_PATH := $(CURDIR)/.venv/lib:$(LD_LIBRARY_PATH)
 endif
-# ROS traffic stays on this machine unless you say otherwise.
-export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
-.PHONY: help run test setup bench curves clean
+.PHONY: help run test test-all lint setup bench curves clean
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
 
 run: setup  ## the paper's first figure, then the simulated arm learns to reach over the ROS graph
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli up --restart --output output/run
 
-test: setup  ## lint, types, and all tests
+test: lint  ## lint, types, and the tests of every day, in parallel
+	@$(VENV_PYTHON) -m pytest $(PYTEST_ARGS)
+
+test-all: lint  ## the same, and the slow tests too
+	@$(VENV_PYTHON) -m pytest -m "slow or not slow" $(PYTEST_ARGS)
+
+lint: setup  ## lint and types alone
 	@$(VENV_PYTHON) -m ruff check .
 	@$(VENV_PYTHON) -m ruff format --check .
 	@$(VENV_PYTHON) -m mypy
-	@$(VENV_PYTHON) -m pytest $(PYTEST_ARGS)
 
 setup:  ## `.venv` with dependencies and the interface package
 	@$(PYTHON) tools/setup_env.py

@@ -1,41 +1,53 @@
-"""The ament_python package; versions that must be exact are in requirements/."""
+"""The ament_python package; versions that must be exact are in requirements/.
+
+Nodes are in lib/<package> under their plain names, where `ros2 run` and launch look; on PATH they
+have a prefix, as nobody else's `camera` or `replay` should be ours.
+"""
 
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
 NAME = "bayes_curiosity_ros"
+EXECUTABLES = sorted(glob("resource/executables/*"))
+NODES = [Path(path).name for path in EXECUTABLES]
+SHARED = {
+    "config/robots": "*.yaml",
+    "config/bringup": "*.yaml",
+    "config/experiments": "*.yaml",
+    "launch": "*.launch.py",
+    "rviz": "*.rviz",
+    "urdf": "*",
+}
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version=Path(NAME, "version.txt").read_text().strip(),
     description="A robot arm that explores on purpose: Bayesian curiosity on ROS 2",
     license="Apache-2.0",
     author="bayes_curiosity_ros maintainers",
     maintainer="bayes_curiosity_ros maintainers",
     maintainer_email="maintainers@bayes-curiosity.example.org",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed", "version.txt"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        *(
-            (f"share/{NAME}/config/{kind}", glob(f"config/{kind}/*.yaml"))
-            for kind in ("robots", "bringup", "experiments")
-        ),
-        (f"share/{NAME}/launch", glob("launch/*.launch.py")),
-        (f"share/{NAME}/rviz", glob("rviz/*.rviz")),
-        (f"share/{NAME}/urdf", glob("urdf/*")),
+        (f"lib/{NAME}", EXECUTABLES),
+        *((f"share/{NAME}/{kind}", glob(f"{kind}/{files}")) for kind, files in SHARED.items()),
     ],
     python_requires=">=3.11",
     install_requires=[
         "setuptools",
+        "argcomplete>=3",
         "gymnasium>=1.0",
         "lz4>=4",
         "matplotlib>=3.6",
-        "mcap>=1.2",
+        "mcap>=1.5",
         "mink>=1.0",
         "mujoco>=4.0",
-        "numpy>=1.26,<2.3",
+        "numpy>=1.26",
         "pillow>=10",
         "PyYAML>=6",
         "rosbags>=0.10",
@@ -54,15 +66,7 @@ setup(
     entry_points={
         "console_scripts": [
             "bayes-curiosity = bayes_curiosity_ros.cli:main",
-            "arm = bayes_curiosity_ros.nodes.arm_node:main",
-            "camera = bayes_curiosity_ros.nodes.camera_node:main",
-            "curiosity = bayes_curiosity_ros.nodes.curiosity_node:main",
-            "demonstrate = bayes_curiosity_ros.nodes.demonstrate_node:main",
-            "description = bayes_curiosity_ros.nodes.description_node:main",
-            "detector = bayes_curiosity_ros.nodes.detector_node:main",
-            "learner = bayes_curiosity_ros.nodes.learner_node:run",
-            "recorder = bayes_curiosity_ros.nodes.recorder_node:main",
-            "replay = bayes_curiosity_ros.nodes.replay_node:main",
+            *(f"bayes-curiosity-{node} = {NAME}.nodes.{node}_node:main" for node in NODES),
         ],
     },
 )

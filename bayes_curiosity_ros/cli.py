@@ -1,23 +1,24 @@
+# PYTHON_ARGCOMPLETE_OK
 """The `bayes-curiosity` command: one module per subcommand, imported only when chosen."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 from bayes_curiosity_ros import __version__
+from bayes_curiosity_ros.commands import Commands, add_commands, complete
 from bayes_curiosity_ros.errors import BayesCuriosityError
 
-# name: (module with `add_arguments(parser)` and `run(arguments) -> int`, one-line help)
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS: Commands = {
     "up": (
         "bayes_curiosity_ros.bringup.up",
         "start the whole stack: arm, camera, curiosity, learner",
     ),
     "prepare": (
-        "bayes_curiosity_ros.learning.preparation",
+        "bayes_curiosity_ros.learning.prepare",
         "demonstrations, embedding and an imitated policy, for learning on the arm",
     ),
     "surface": (
@@ -40,40 +41,24 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Shows a default where there is something to show."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        empty = action.default is None or action.default is False or action.default in ("", [])
-        return action.help if empty else super()._get_help_string(action)
-
-
-def build_parser(chosen: str | None) -> argparse.ArgumentParser:
-    """A parser whose chosen subcommand, and only that one, knows its options."""
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line; a subcommand's options are known once it is chosen."""
     parser = argparse.ArgumentParser(
         prog="bayes-curiosity", description="Bayesian curiosity for robot arms."
     )
     parser.add_argument("--version", action="version", version=__version__)
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module, summary) in COMMANDS.items():
-        sub = subparsers.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            formatter_class=HelpFormatter,
-        )
-        if name == chosen:
-            importlib.import_module(module).add_arguments(sub)
+    add_commands(parser, COMMANDS, "command")
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; errors made on purpose become one line and exit code 2."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    chosen = next((word for word in words if not word.startswith("-")), None)
+    parser = build_parser()
+    if "_ARGCOMPLETE" in os.environ:
+        complete(parser, os.environ["COMP_LINE"])
     try:
-        arguments = build_parser(chosen).parse_args(words)
-        return int(importlib.import_module(COMMANDS[arguments.command][0]).run(arguments))
+        arguments = parser.parse_args(argv)
+        return int(arguments.run(arguments))
     except BayesCuriosityError as error:
         print(f"bayes-curiosity: {error}", file=sys.stderr)
         return 2

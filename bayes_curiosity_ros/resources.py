@@ -19,19 +19,28 @@ def share_directories() -> list[Path]:
 
 
 def find(kind: str, name: str | Path) -> Path:
-    """The file `name` of this kind.
+    """The file `name` of this kind, the user's own or one of ours.
 
     Args:
-        kind: the folder it belongs to, such as "urdf" or "config".
-        name: a file name in that folder, or a path of the user's own.
+        kind: folder that it belongs to, such as "urdf" or "config/robots".
+        name: file name in that folder, or a path of the user's own.
 
     Raises:
         ConfigError: there is none; the message lists where it was looked for.
     """
     own = Path(name).expanduser()
-    candidates = [own, *(share / kind / name for share in share_directories())]
+    return own if own.is_file() else shared(kind, name)
+
+
+def shared(kind: str, name: str | Path) -> Path:
+    """The file `name` of this kind that came with the package.
+
+    Raises:
+        ConfigError: there is none; the message lists where it was looked for.
+    """
+    candidates = [share / kind / name for share in share_directories()]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    tried = ", ".join(str(candidate) for candidate in candidates)
+    tried = ", ".join(str(candidate) for candidate in (name, *candidates))
     raise ConfigError(f"no {kind} file {str(name)!r}; looked for {tried}")

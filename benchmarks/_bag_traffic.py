@@ -12,7 +12,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image, JointState
 
 from bayes_curiosity_interfaces.msg import Action, ArmState, IntrinsicReward, Observation
+from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.robot.cameras.camera import Frame
 
 SIDE = 64
 STEPS = 50
@@ -21,16 +23,10 @@ JOINT_STATES = 16
 PER_TICK = JOINT_STATES + 6
 
 
-def image(encoding: str, channels_bytes: int, rng: np.random.Generator) -> Image:
-    """Noise, which compresses worst."""
-    data = rng.integers(0, 256, SIDE * SIDE * channels_bytes, dtype=np.uint8)
-    return Image(
-        height=SIDE,
-        width=SIDE,
-        encoding=encoding,
-        step=SIDE * channels_bytes,
-        data=array.array("B", data.tobytes()),
-    )
+def noise(rng: np.random.Generator) -> tuple[Image, Image]:
+    """Colour and depth that compress worst."""
+    color = rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+    return images_of_frame(Frame(color, rng.random((SIDE, SIDE), dtype=np.float32), 0.0))
 
 
 class Traffic:
@@ -50,10 +46,8 @@ class Traffic:
             name: node.create_publisher(kind, name, EPISODE_QOS) for name, kind in kinds.items()
         }
         rng = np.random.default_rng(0)
-        self._images = {
-            "camera/color/image_raw": image("rgb8", 3, rng),
-            "camera/depth/image_raw": image("32FC1", 4, rng),
-        }
+        color, depth = noise(rng)
+        self._images = {"camera/color/image_raw": color, "camera/depth/image_raw": depth}
         self._joints = array.array("d", rng.normal(size=6))
         self._vector = array.array("d", rng.normal(size=9))
 

@@ -3,8 +3,8 @@
 Same sparse Pendulum, 50 parallel copies, 32×32 tanh networks, batches of 5,000 steps, 10
 conjugate-gradient iterations, δ = 0.01, γ = 0.99, one thread each, run in turns. What differs is
 each library's own: its value function (theirs a network, ours the linear baseline), its advantage
-λ (theirs 0.95, ours as in config/experiments/table1.yaml) and its policy's deviation (theirs a constant
-vector, ours a network).
+λ (theirs 0.95, ours as in config/experiments/table1.yaml) and its policy's deviation (theirs a
+constant vector, ours a network).
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 import torch
 
-from bayes_curiosity_ros.curiosity.bonus import NoBonus
-from bayes_curiosity_ros.experiments.table1.build import build_algorithm
-from bayes_curiosity_ros.experiments.table1.settings import load_settings
-from bayes_curiosity_ros.learning.trainer import Trainer
-from bayes_curiosity_ros.learning.trpo import TrpoConfig
-from bayes_curiosity_ros.tasks.registry import make_task
+from bayes_curiosity_ros.experiments.engine.build import Ground
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.settings import CellSettings, load_settings
 from benchmarks._peers import PeerProcess
 from benchmarks._report import report
 
@@ -34,15 +31,14 @@ CONFIG = Path(__file__).resolve().parents[1] / "config/experiments" / "table1.ya
 SPEED_BAR = 20.0
 
 
+def settings() -> CellSettings:
+    """Those of Table I without a bonus."""
+    return load_settings(CONFIG).cell(Cell("pendulum", "trpo", "none"))
+
+
 def train_ours(seed: int, timesteps: int) -> dict[str, float]:
     """Steps per second of training alone, by clock and by CPU; noise-free return."""
-    task = make_task("pendulum")
-    cell = load_settings(CONFIG).cell("pendulum", "trpo")
-    learner_seed, rollout_seed = np.random.SeedSequence(seed).spawn(2)
-    algorithm = build_algorithm("trpo", task, cell, np.random.default_rng(learner_seed))
-    trainer = Trainer(
-        task, algorithm, NoBonus(), cell.sampling, np.random.default_rng(rollout_seed)
-    )
+    trainer = Ground(settings(), Path()).trainer(seed)
     began, began_cpu = time.perf_counter(), time.process_time()
     while trainer.timesteps < timesteps:
         trainer.iterate()
@@ -57,16 +53,13 @@ def train_ours(seed: int, timesteps: int) -> dict[str, float]:
 
 def request(timesteps: int) -> dict[str, float]:
     """The same training in the peer's words."""
-    cell = load_settings(CONFIG).cell("pendulum", "trpo")
-    learner = TrpoConfig(**cell.learner)
+    learning = settings().learning
+    names = ("discount", "max_kl", "cg_iterations", "fisher_stride")
     return {
         "timesteps": timesteps,
-        "parallel": cell.sampling.parallel,
-        "batch": cell.sampling.min_steps,
-        "discount": learner.discount,
-        "max_kl": learner.max_kl,
-        "cg_iterations": learner.cg_iterations,
-        "fisher_stride": learner.fisher_stride,
+        "parallel": learning.parallel,
+        "batch": learning.min_steps,
+        **{name: learning.options[name] for name in names},
     }
 
 

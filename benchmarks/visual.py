@@ -17,17 +17,13 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 import torch
 
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, LatentCuriosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.learning.critic import LinearBaseline
-from bayes_curiosity_ros.learning.perception import (
-    PerceivedCuriosity,
-    PerceivedTask,
-    encoder_config,
-)
+from bayes_curiosity_ros.learning.gatherer import Rollouts, Sampling
+from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
-from bayes_curiosity_ros.learning.rollout import collect
-from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
+from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.learning.trpo import Trpo, TrpoConfig
 from bayes_curiosity_ros.tasks.arm.reach import Reach
 from benchmarks._report import report
@@ -66,9 +62,8 @@ def make_trainer(steps: int) -> Trainer:
     return Trainer(
         task,
         Trpo(policy, LinearBaseline(center, scale, config.discount), config),
-        PerceivedCuriosity(Curiosity(encoder)),
-        Sampling(parallel=PARALLEL, min_steps=steps),
-        np.random.default_rng(1),
+        LatentCuriosity(Curiosity(encoder)),
+        Rollouts(task, Sampling(PARALLEL, steps), np.random.default_rng(1)),
     )
 
 
@@ -81,12 +76,13 @@ def measure(steps: int) -> tuple[int, int, dict[str, float]]:
     visual.images = watch.around("rays", visual.images)
     visual.advance = watch.around("physics", visual.advance)
     task.perception = watch.around("encoder", task.perception)  # type: ignore[assignment]
-    learn = watch.around("learning", trainer.learn)
+    learner: Any = trainer.algorithm
+    learner.update = watch.around("learning", learner.update)
     began = time.process_time()
-    episodes = collect(task, trainer.algorithm.explore(), PARALLEL, steps, trainer.rng)
-    learn(episodes)
+    iteration = trainer.iterate()
     total = time.process_time() - began
-    return episodes.steps, episodes.steps + len(episodes), watch.seconds | {"total": total}
+    frames = iteration.timesteps + len(iteration.lengths)
+    return iteration.timesteps, frames, watch.seconds | {"total": total}
 
 
 def main() -> None:

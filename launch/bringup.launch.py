@@ -1,6 +1,5 @@
 """The whole stack: `ros2 launch bayes_curiosity_ros bringup.launch.py arm:=sim task:=reach`."""
 
-from ament_index_python.packages import get_package_share_directory
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
@@ -12,16 +11,18 @@ from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from bayes_curiosity_ros.bringup import table as bringup
+from bayes_curiosity_ros.bringup.arguments import PACKAGE, Argument, arguments
+from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
+from bayes_curiosity_ros.environment import DIE_WITH_PARENT
 from launch import LaunchContext, LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """Arguments and nodes, both from the table in `bayes_curiosity_ros.bringup`."""
-    return LaunchDescription([*map(_declare, bringup.ARGUMENTS), OpaqueFunction(function=_nodes)])
+    return LaunchDescription([*map(_declare, arguments()), OpaqueFunction(function=_actions)])
 
 
-def _declare(argument: bringup.Argument) -> DeclareLaunchArgument:
+def _declare(argument: Argument) -> DeclareLaunchArgument:
     return DeclareLaunchArgument(
         argument.name,
         default_value=argument.default,
@@ -30,27 +31,15 @@ def _declare(argument: bringup.Argument) -> DeclareLaunchArgument:
     )
 
 
-def _nodes(context: LaunchContext) -> list:
+def _actions(context: LaunchContext) -> list:
+    """Every node; the end of one that may not come back ends all."""
     chosen = {
         argument.name: LaunchConfiguration(argument.name).perform(context)
-        for argument in bringup.ARGUMENTS
+        for argument in arguments()
     }
-    share = get_package_share_directory(bringup.PACKAGE)
     actions = []
-    for spec in bringup.nodes(chosen):
-        node = Node(
-            package=bringup.PACKAGE,
-            executable=spec.executable,
-            name=spec.name,
-            namespace=chosen["namespace"],
-            parameters=[
-                *(f"{share}/config/bringup/{name}" for name in spec.files),
-                dict(spec.parameters),
-            ],
-            respawn=spec.respawn,
-            additional_env={bringup.DIE_WITH_PARENT: "1"},
-            output="screen",
-        )
+    for spec in nodes(chosen):
+        node = _node(spec, chosen["namespace"], chosen["log_level"])
         actions.append(node)
         if not spec.respawn:
             ending = EmitEvent(event=Shutdown(reason=f"{spec.name} ended"))
@@ -58,3 +47,17 @@ def _nodes(context: LaunchContext) -> list:
                 RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[ending]))
             )
     return actions
+
+
+def _node(spec: NodeSpec, namespace: str, log_level: str) -> Node:
+    return Node(
+        package=PACKAGE,
+        executable=spec.executable,
+        name=spec.name,
+        namespace=namespace,
+        parameters=[*spec.files, dict(spec.parameters)],
+        ros_arguments=["--log-level", log_level],
+        respawn=spec.respawn,
+        additional_env={DIE_WITH_PARENT: "1"},
+        output="screen",
+    )

@@ -1,39 +1,63 @@
 """The curiosity node alone, for graphs whose other nodes are yours."""
 
-from launch.actions import DeclareLaunchArgument
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
-from launch import LaunchDescription
+from bayes_curiosity_ros.bringup.arguments import LOG_LEVELS, PACKAGE
+from bayes_curiosity_ros.resources import shared
+from launch import LaunchContext, LaunchDescription
+
+ARGUMENTS = {
+    "params_file": "your own parameter file, which counts more than ours",
+    "params": "the same, by its old name",
+    "model": "model file to start from; empty: the parameter file's, or a random frozen encoder",
+    "namespace": "namespace of the node",
+}
 
 
 def generate_launch_description() -> LaunchDescription:
     """Arguments and the node."""
-    package = "bayes_curiosity_ros"
-    defaults = PathJoinSubstitution(
-        [FindPackageShare(package), "config", "bringup", "curiosity.yaml"]
+    declared = [
+        DeclareLaunchArgument(name, default_value="", description=description)
+        for name, description in ARGUMENTS.items()
+    ]
+    level = DeclareLaunchArgument(
+        "log_level",
+        default_value="info",
+        description="what the node logs, from here on",
+        choices=list(LOG_LEVELS),
     )
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument("params", default_value=defaults, description="parameter file"),
-            DeclareLaunchArgument(
-                "model",
-                default_value="",
-                description="model file to start from; empty: a random frozen encoder",
-            ),
-            DeclareLaunchArgument("namespace", default_value="", description="of the node"),
-            Node(
-                package=package,
-                executable="curiosity",
-                name="curiosity",
-                namespace=LaunchConfiguration("namespace"),
-                parameters=[
-                    LaunchConfiguration("params"),
-                    {"model": LaunchConfiguration("model")},
-                ],
-                respawn=True,
-                output="screen",
-            ),
-        ]
+    sim_time = DeclareLaunchArgument(
+        "use_sim_time",
+        default_value="false",
+        description="take the time from /clock, for the stamps of curiosity/state",
+        choices=["true", "false"],
     )
+    return LaunchDescription([*declared, level, sim_time, OpaqueFunction(function=_node)])
+
+
+def _node(context: LaunchContext) -> list:
+    given = {
+        name: LaunchConfiguration(name).perform(context)
+        for name in (*ARGUMENTS, "log_level", "use_sim_time")
+    }
+    files = [
+        str(shared("config/bringup", "curiosity.yaml")),
+        given["params"],
+        given["params_file"],
+    ]
+    parameters = {"use_sim_time": given["use_sim_time"] == "true"}
+    if given["model"]:
+        parameters["model"] = given["model"]
+    node = Node(
+        package=PACKAGE,
+        executable="curiosity",
+        name="curiosity",
+        namespace=given["namespace"],
+        parameters=[*files, parameters],
+        ros_arguments=["--log-level", given["log_level"]],
+        respawn=True,
+        output="screen",
+    )
+    return [node]

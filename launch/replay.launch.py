@@ -5,6 +5,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from bayes_curiosity_ros.bringup.arguments import LOG_LEVELS, PACKAGE
 from launch import LaunchDescription
 
 ARGUMENTS = {
@@ -22,15 +23,26 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(name, default_value=default, description=description)
         for name, (default, _, description) in ARGUMENTS.items()
     ]
+    declared += [
+        DeclareLaunchArgument("namespace", default_value="", description="namespace of the node"),
+        DeclareLaunchArgument(
+            "log_level",
+            default_value="info",
+            description="what the node logs, from here on",
+            choices=list(LOG_LEVELS),
+        ),
+    ]
     parameters = {
         name: ParameterValue(LaunchConfiguration(name), value_type=kind)
         for name, (_, kind, _) in ARGUMENTS.items()
     }
     node = Node(
-        package="bayes_curiosity_ros",
+        package=PACKAGE,
         executable="replay",
         name="replay",
+        namespace=LaunchConfiguration("namespace"),
         parameters=[parameters],
+        ros_arguments=["--log-level", LaunchConfiguration("log_level")],
         output="screen",
     )
     return LaunchDescription([*declared, node])

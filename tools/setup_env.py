@@ -20,13 +20,18 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT))
+from bayes_curiosity_ros.environment import DISCOVERY_RANGE  # noqa: E402
+
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 INTERFACES = ROOT / "bayes_curiosity_interfaces"
 # There is no wheel of this one; a type's hash depends on names and fields alone.
 TF2_MSGS = ROOT / "tools" / "without_ros" / "tf2_msgs"
 REQUIREMENTS = ROOT / "requirements"
-SHARED_FOLDERS = ("config", "launch", "rviz", "urdf")
+NAME = "bayes_curiosity_ros"
+SHARED_FOLDERS = ("config", "rviz", "urdf")
+COMPLETION = "share/bash-completion/completions/bayes-curiosity"
 WHEEL_PYTHONS = ((3, 11), (3, 13))
 
 
@@ -51,8 +56,10 @@ def main() -> int:
         sources = sorted(path for path in folder.rglob("*") if path.is_file())
         build = partial(build_interfaces, folder, sourced)
         step(f"the interface package {folder.name}", [installed], [this, *sources], build)
-    package = [ROOT / name for name in ("setup.py", "setup.cfg", "package.xml", "pyproject.toml")]
-    step("this package", [installed], [this, *package], install_package)
+    package = [ROOT / name for name in ("setup.py", "package.xml", "pyproject.toml")]
+    package += [ROOT / NAME / "version.txt", ROOT / "resource" / "node.sh"]
+    links = [str(path.relative_to(ROOT)) for path in linked_files()]
+    step("this package", [installed, *links], [this, *package], install_package)
     return 0
 
 
@@ -104,10 +111,14 @@ def step(title: str, words: list[str], files: Iterable[Path], work: Callable[[],
     return inputs
 
 
-ACTIVATE = """
-export AMENT_PREFIX_PATH="$VIRTUAL_ENV${AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}"
+ACTIVATE = f"""
+export AMENT_PREFIX_PATH="$VIRTUAL_ENV${{AMENT_PREFIX_PATH:+:$AMENT_PREFIX_PATH}}"
 # ROS traffic stays on this machine unless you say otherwise.
-export ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"
+export {DISCOVERY_RANGE[0]}="${{{DISCOVERY_RANGE[0]}:-{DISCOVERY_RANGE[1]}}}"
+# Completion of `bayes-curiosity` on the tab key.
+if [ -n "${{BASH_VERSION:-}}" ] || type compdef > /dev/null 2>&1; then
+    . "$VIRTUAL_ENV/{COMPLETION}"
+fi
 """
 # The wheels find their libraries by themselves; a sourced ROS looks on this path.
 ACTIVATE_SOURCED = """
@@ -211,23 +222,24 @@ def install_package() -> None:
     """Install this package in place, where ROS tools look for executables and shared files."""
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--no-deps", "--no-build-isolation", "--editable", ROOT])
-    name = "bayes_curiosity_ros"
-    link(VENV / "share" / name / "package.xml", ROOT / "package.xml")
-    for folder in SHARED_FOLDERS:
-        link(VENV / "share" / name / folder, ROOT / folder)
-    marker = VENV / "share/ament_index/resource_index/packages" / name
-    link(marker, ROOT / "resource" / name)
-    scripts = output([PYTHON, "-c", LIST_SCRIPTS]).split()
-    shutil.rmtree(VENV / "lib" / name, ignore_errors=True)
-    for script in scripts:
-        link(VENV / "lib" / name / script, VENV / "bin" / script)
+    share = VENV / "share" / NAME
+    for folder in (share, VENV / "lib" / NAME):
+        shutil.rmtree(folder, ignore_errors=True)
+    link(VENV / "share/ament_index/resource_index/packages" / NAME, ROOT / "resource" / NAME)
+    link(share / "package.xml", ROOT / "package.xml")
+    for name in SHARED_FOLDERS:
+        link(share / name, ROOT / name)
+    for file in linked_files():
+        folder = share / "launch" if file.suffix == ".py" else VENV / "lib" / NAME
+        link(folder / file.name, file)
+    completion = output([PYTHON, VENV / "bin/register-python-argcomplete", "bayes-curiosity"])
+    (VENV / COMPLETION).parent.mkdir(parents=True, exist_ok=True)
+    (VENV / COMPLETION).write_text(completion + "\n")
 
 
-LIST_SCRIPTS = """
-from importlib.metadata import distribution
-scripts = distribution("bayes_curiosity_ros").entry_points.select(group="console_scripts")
-print(*(script.name for script in scripts))
-"""
+def linked_files() -> list[Path]:
+    """Launch files and nodes: ROS looks for them in folders that must not be links."""
+    return sorted([*ROOT.glob("launch/*.launch.py"), *ROOT.glob("resource/executables/*")])
 
 
 def link(path: Path, target: Path) -> None:

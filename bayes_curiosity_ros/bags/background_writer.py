@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bayes_curiosity_ros.bags.metadata import Topic
@@ -147,12 +147,12 @@ class BackgroundWriter:
         remarks |= {f"dropped {topic}": str(count) for topic, count in dropped.items()}
         self._bag.close(remarks)
 
-    def _guarded(self, step: object) -> None:
+    def _guarded(self, step: Callable[[], None]) -> None:
         """A full disk ends the recording, not the robot's work."""
         if self._error:
             return
         try:
-            step()  # type: ignore[operator]
+            step()
         except Exception as error:
             with self._work:
                 self._error = f"{type(error).__name__}: {error}"

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from bayes_curiosity_ros.bags.episode import Episode, read_episodes
-from bayes_curiosity_ros.bags.export import FORMATS, export_npz, export_parquet
-from bayes_curiosity_ros.bags.lerobot import export_lerobot
+from bayes_curiosity_ros.bags.exports.registry import EXPORTS, ExportSource
+from bayes_curiosity_ros.bags.exports.registry import export as write_export
 from bayes_curiosity_ros.bags.player import parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.writer import BagWriter
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, summary, answer in (
         ("info", "run, files, topics, losses", info),
         ("episodes", "one line per episode", list_episodes),
-        ("export", "episodes as NPZ or Parquet files, or as a LeRobot dataset", export),
+        ("export", "episodes as files of another format", export),
         ("repair", "a whole bag of what a broken one still has", repair),
     ):
         sub = questions.add_parser(
@@ -37,16 +37,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             sub.add_argument("--namespace", default="", help="of the recorded graph")
             sub.add_argument("--episodes", default="", help="such as 3 or 3,5-8; all if absent")
         if name == "export":
-            sub.add_argument("--format", choices=FORMATS, default="npz", help="of the files")
-            sub.add_argument(
-                "--output",
-                type=Path,
-                default=Path("output/episodes"),
-                help="folder of NPZ files or LeRobot dataset, or name of the Parquet file",
-            )
-            sub.add_argument(
-                "--fps", type=int, default=0, help="of a LeRobot dataset; 0: by the stamps"
-            )
+            _add_export_arguments(sub)
+
+
+def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=EXPORTS.names(), default="npz", help="of the files")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("output/episodes"),
+        help="; ".join(f"{entry.name}: {entry.output}" for entry in EXPORTS),
+    )
+    parser.add_argument(
+        "--fps", type=int, default=0, help="frames per second of a LeRobot dataset; 0: by stamps"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -99,18 +103,10 @@ def export(arguments: argparse.Namespace) -> int:
     """Episodes as files."""
     reader = BagReader(arguments.bag)
     about = {key: value for key, value in reader.about.items() if key != "episodes"}
-    episodes = _selected(reader, arguments)
-    target = arguments.output
-    if arguments.format == "lerobot":
-        done = export_lerobot(target, episodes, about, arguments.fps)
-        count = done.episodes
-        reader.losses += done.left_out
-    elif arguments.format == "npz":
-        count = export_npz(target, episodes, about)
-    else:
-        target = arguments.output.with_suffix(".parquet")
-        count = export_parquet(target, episodes, about)
-    print(f"{count} episodes in {target}")
+    source = ExportSource(_selected(reader, arguments), about, arguments.fps)
+    done = write_export(arguments.format, arguments.output, source)
+    reader.losses += done.left_out
+    print(f"{done.episodes} episodes in {done.path}")
     return _say_losses(reader)
 
 
@@ -134,8 +130,7 @@ def repair(arguments: argparse.Namespace) -> int:
 
 
 def _selected(reader: BagReader, arguments: argparse.Namespace) -> Iterator[Episode]:
-    selected = parse_selection(arguments.episodes)
-    return (e for e in read_episodes(reader, arguments.namespace) if selected(e.id))
+    return read_episodes(reader, arguments.namespace, parse_selection(arguments.episodes))
 
 
 def _say_losses(reader: BagReader) -> int:

@@ -11,18 +11,19 @@ from bayes_curiosity_ros.errors import ConfigError, InputError
 
 
 @dataclass(frozen=True)
-class DemonstrationConfig:
+class MotionConfig:
     """How a hand-guided motion becomes steps.
 
     Attributes:
-        joints: of the arm, in the order of actions and observations.
-        period_s: of a step, in [s]; the task's control step.
+        joints: names of the arm's joints, in the order of actions and observations.
+        period_s: duration of a step, in [s]; the task's control step.
         still_rad: a step in which no joint moves further than this is left out, in [rad]: a
             person who thinks teaches nothing.
-        gripper_joint: whose angle is the gripper's; empty for none.
+        gripper_joint: name of the joint whose angle is the gripper's; empty for none.
         gripper_open_rad: its angle when open, in [rad].
         gripper_closed_rad: its angle when closed, in [rad].
-        with_object: add the object's position to the observation, as the Cartesian tasks do.
+        with_object: whether to add the object's position to the observation, as the Cartesian
+            tasks do.
     """
 
     joints: tuple[str, ...] = tuple(f"joint_{i}" for i in range(1, 7))
@@ -64,7 +65,7 @@ class DemonstratedStep:
 class Demonstrator:
     """Samples joint angles at the control rate while an episode runs."""
 
-    def __init__(self, config: DemonstrationConfig) -> None:
+    def __init__(self, config: MotionConfig) -> None:
         self.config = config
         self._joints: np.ndarray | None = None
         self._gripper = 0.0

@@ -1,8 +1,8 @@
-"""Episodes as arrays."""
+"""The episodes of a bag, as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from bayes_curiosity_ros.bags.peek import PACKAGE, STEP_TYPES, episode_and_step
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.robot.cameras.pixels import pixel_rows
 
 OUTCOMES = ("success", "failure", "time_limit", "aborted")
 OBSERVATION, ACTION, ARM_STATE, REWARD, SUMMARY = (
@@ -28,7 +29,7 @@ class Episode:
     """One episode, a row per observed step; numbers that were not recorded are NaN.
 
     Attributes:
-        id: as the learner counted.
+        id: number of the episode, as the learner counted.
         steps: (N,) step numbers, rising; 0 … T unless some were lost.
         stamps_s: (N,) header stamps.
         vectors: (N, D) observations.
@@ -72,7 +73,7 @@ class Episode:
         return self.outcome not in ("", "aborted")
 
     def observations(self) -> Observations:
-        """As the curiosity sees them, exactly as its node converts messages."""
+        """The observations as the curiosity sees them, exactly as its node converts messages."""
         if self.color is None or self.depth is None:
             return Observations(self.vectors)
         return Observations(self.vectors, rgbd(self.color, self.depth))
@@ -92,19 +93,25 @@ def rgbd(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
     return images
 
 
-def read_episodes(reader: BagReader, namespace: str = "") -> Iterator[Episode]:
+def read_episodes(
+    reader: BagReader,
+    namespace: str = "",
+    selected: Callable[[int], bool] = lambda episode: True,
+) -> Iterator[Episode]:
     """The episodes of a bag in their order; what cannot be decoded is in `reader.losses`.
 
     An episode is given out when the second one after it begins: its last messages may have been
     recorded a little late. So memory holds three episodes, however long the bag.
 
     Args:
-        namespace: of the graph that was recorded; needed where there were several.
+        reader: reader of the bag.
+        namespace: namespace of the recorded graph; needed where there were several.
+        selected: whether to give out the episode of this id.
     """
     gatherer = _Gatherer(reader, namespace)
     for record in reader.records(STEP_TYPES):
-        yield from gatherer.take(record)
-    yield from gatherer.rest()
+        yield from (e for e in gatherer.take(record) if selected(e.id))
+    yield from (e for e in gatherer.rest() if selected(e.id))
     reader.losses += gatherer.losses
 
 
@@ -279,17 +286,13 @@ def _images(rows: list[Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
     if not rows or not len(rows[0].color.data) or not len(rows[0].depth.data):
         return None, None
     return (
-        np.stack([_pixels(row.color, "rgb8", np.dtype(np.uint8), 3) for row in rows]),
-        np.stack([_pixels(row.depth, "32FC1", np.dtype(np.float32), 1)[..., 0] for row in rows]),
+        np.stack([_pixels(row.color, "rgb8", "u1", 3) for row in rows]),
+        np.stack([_pixels(row.depth, "32FC1", "f4", 1)[..., 0] for row in rows]),
     )
 
 
-def _pixels(image: Any, encoding: str, dtype: np.dtype, channels: int) -> np.ndarray:
+def _pixels(image: Any, encoding: str, kind: str, channels: int) -> np.ndarray:
     if image.encoding != encoding:
         raise BagError(f"an image has encoding {image.encoding!r}; expected {encoding!r}")
-    used = image.width * channels * dtype.itemsize
-    rows = image.data.reshape(image.height, image.step)[:, :used]
-    pixels = np.ascontiguousarray(rows).view(
-        dtype.newbyteorder(">" if image.is_bigendian else "<")
-    )
-    return pixels.reshape(image.height, image.width, channels)
+    dtype = np.dtype(f"{'>' if image.is_bigendian else '<'}{kind}")
+    return pixel_rows(image, dtype, channels).reshape(image.height, image.width, channels)

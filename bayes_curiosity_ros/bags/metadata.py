@@ -31,7 +31,7 @@ class Qos:
     liveliness: str = "automatic"
 
     def as_dict(self) -> dict[str, Any]:
-        """As in `offered_qos_profiles`."""
+        """An entry of `offered_qos_profiles`."""
         return {
             "history": self.history,
             "depth": self.depth,
@@ -46,7 +46,7 @@ class Qos:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Qos:
-        """Of an entry of `offered_qos_profiles`, numbers (before version 9) or names."""
+        """What an entry of `offered_qos_profiles` says, in numbers (before version 9) or names."""
         return Qos(
             history=_name(values.get("history"), _HISTORY),
             depth=int(values.get("depth", 0)),
@@ -130,17 +130,17 @@ class BagMetadata:
 
     @property
     def message_count(self) -> int:
-        """Of all files."""
+        """Number of messages in all files."""
         return sum(file.message_count for file in self.files)
 
     @property
     def start_ns(self) -> int:
-        """Of the first message."""
+        """Time of the first message in [ns]."""
         return min((file.start_ns for file in self.files if file.message_count), default=0)
 
     @property
     def end_ns(self) -> int:
-        """Of the last message."""
+        """Time of the last message in [ns]."""
         return max((file.end_ns for file in self.files if file.message_count), default=0)
 
     def as_dict(self) -> dict[str, Any]:

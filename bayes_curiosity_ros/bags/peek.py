@@ -17,7 +17,10 @@ _STAMP = 8
 
 
 def episode_and_step(data: bytes) -> tuple[int, int]:
-    """Of a message whose type is one of STEP_TYPES; an EpisodeSummary has its steps there."""
+    """Episode and step of a message whose type is one of STEP_TYPES.
+
+    An EpisodeSummary has its number of steps in place of the step.
+    """
     order = "<" if data[1] & 1 else ">"
     at = _ENCAPSULATION + _STAMP
     (length,) = struct.unpack_from(f"{order}I", data, at)

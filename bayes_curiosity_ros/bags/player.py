@@ -1,8 +1,7 @@
-"""Which recorded message comes next, and when: play, pause, step, seek. No ROS, no clock."""
+"""Which recorded message is replayed next, and when: play, pause, step, seek; without ROS."""
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,15 +12,16 @@ from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.peek import STEP_TYPES, episode_and_step
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
+from bayes_curiosity_ros.configuration.ranges import parse_ranges
 from bayes_curiosity_ros.errors import ConfigError
 
 
 class Cue(NamedTuple):
-    """One message to play.
+    """One message to replay.
 
     Attributes:
         record: the message.
-        episode: that it belongs to; None before the first.
+        episode: id of the episode that it belongs to; None before the first.
         begins_step: whether it is an observation.
     """
 
@@ -31,21 +31,14 @@ class Cue(NamedTuple):
 
 
 def parse_selection(text: str) -> Callable[[int], bool]:
-    """From "3", "3,5-8" or "" for all to a test of an episode's id.
+    """A test of an episode's id, from "3", "3,5-8" or "" for all.
 
     Raises:
         ConfigError: it is none of these.
     """
     if not text.strip():
         return lambda episode: True
-    ranges = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
-        if not match:
-            raise ConfigError(f"episodes = {text!r}; write for instance 3 or 3,5-8")
-        first = int(match.group(1))
-        ranges.append(range(first, int(match.group(2) or first) + 1))
-    return lambda episode: any(episode in span for span in ranges)
+    return frozenset(parse_ranges(text, "episodes")).__contains__
 
 
 def cues(reader: BagReader, selected: Callable[[int], bool], start: int = -1) -> Iterator[Cue]:
@@ -66,12 +59,12 @@ def cues(reader: BagReader, selected: Callable[[int], bool], start: int = -1) ->
             yield Cue(record, current, topic.type_name == OBSERVATION)
 
 
-class Transport:
-    """The tape deck's buttons, for one thread that plays and others that press.
+class Player:
+    """Replays messages in one thread, while others pause it, step it, or send it elsewhere.
 
     Args:
         rate: 1 as recorded, 2 twice as fast, 0 as fast as can be.
-        paused: wait for `resume` or `step` at the start.
+        paused: whether to wait for `resume` or `step` at the start.
     """
 
     def __init__(self, rate: float = 1.0, paused: bool = False) -> None:
@@ -111,28 +104,31 @@ class Transport:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End."""
+        """End for good; `play` returns."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def play(
         self,
-        tape: Callable[[int], Iterator[Cue]],
+        cues_from: Callable[[int], Iterator[Cue]],
         publish: Callable[[Cue], None],
         known: Callable[[int], bool] = lambda episode: True,
     ) -> None:
-        """Hand each message of `tape(start)` to `publish` when its time has come.
+        """Hand each message of `cues_from(start)` to `publish` when its time has come.
 
         Args:
-            tape: the cues from an episode on; -1 for all.
+            cues_from: gives the messages from an episode on; -1 for all.
             publish: called in this thread.
             known: whether there is such an episode, asked before seeking.
+
+        Raises:
+            BagError: there is no such episode to seek.
         """
         start: int | None = -1
         while start is not None:
             following, start = start, None
-            for cue in tape(following):
+            for cue in cues_from(following):
                 if not self._await_turn(cue):
                     break
                 publish(cue)
@@ -143,7 +139,7 @@ class Transport:
                 raise BagError(f"the bag has no episode {start} to seek")
 
     def _await_turn(self, cue: Cue) -> bool:
-        """Wait until the cue is due; whether to go on with this tape."""
+        """Wait until the message is due; False to go on elsewhere, or to end."""
         with self._changed:
             while True:
                 if self._stopped or self._seek is not None:

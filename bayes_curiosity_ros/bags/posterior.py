@@ -1,4 +1,4 @@
-"""The curiosity's memory, rebuilt from a bag."""
+"""The curiosity's posterior, rebuilt from a bag."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class RecordedStates:
 
     Attributes:
         log_determinants: by the number of observations in the posterior, in [nats].
-        model_id: of its encoder; "" where none was recorded.
-        first: observations in the posterior when the recording began.
-        form, weight: of its rewards.
+        model_id: id of its encoder; "" where none was recorded.
+        first: number of observations in the posterior when the recording began.
+        form, weight: form and weight of its rewards.
     """
 
     log_determinants: dict[int, float]
@@ -58,8 +58,8 @@ def curiosity_for(states: RecordedStates, episode: Episode, model: Path | None) 
     """The recorded node's curiosity as it was at the start of the recording.
 
     Args:
-        states: of the bag.
-        episode: any of it; decides the shape of a random encoder.
+        states: what the bag's curiosity node said of itself.
+        episode: any episode of the bag; decides the shape of a random encoder.
         model: model file; None for the node's default, a random frozen encoder.
 
     Raises:
@@ -93,7 +93,7 @@ def curiosity_for(states: RecordedStates, episode: Episode, model: Path | None) 
     return curiosity
 
 
-def replay_scores(
+def score_episodes(
     curiosity: Curiosity, episodes: Iterator[Episode]
 ) -> Iterator[tuple[Episode, Scores]]:
     """Each episode with the scores of its observations, then taken into the posterior.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -18,11 +19,14 @@ READERS: dict[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db
 class BagReader:
     """Messages of a bag in the order they were recorded.
 
-    `losses` has a sentence for everything that could not be read; it, `topics` and, where there
-    is no `metadata.yaml`, `about` are complete once `records` has come to its end.
-
     Args:
         path: a bag's folder, or one of its files.
+
+    Attributes:
+        metadata: what `metadata.yaml` says; None where there is none.
+        about: the run's description of itself, by name.
+        topics: topics by name; complete once `records` has come to its end.
+        losses: a sentence for everything that could not be read; complete likewise.
 
     Raises:
         BagError: there is no bag.
@@ -36,6 +40,8 @@ class BagReader:
         self.losses: list[str] = []
         self._opening_losses: list[str] = []
         self._files = self._find_files()
+        if self.metadata is None:
+            self.about = _about(self._files[0])
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -114,6 +120,14 @@ class BagReader:
                 f"{self.path.name} should hold {self.metadata.message_count} messages; "
                 f"{count} could be read, {self.metadata.message_count - count} are lost"
             )
+
+
+def _about(file: Path) -> dict[str, str]:
+    """What a file says of its run, which stands before its first message."""
+    reader = READERS[file.suffix](file)
+    with contextlib.suppress(BagError):
+        next(reader.records(), None)
+    return dict(reader.contents.about)
 
 
 def _number(file: Path) -> tuple[int, str]:

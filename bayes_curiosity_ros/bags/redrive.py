@@ -13,9 +13,7 @@ from bayes_curiosity_ros.bags.player import parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.tasks.arm.grasp import Grasp
-from bayes_curiosity_ros.tasks.arm.reach import Reach
-from bayes_curiosity_ros.tasks.registry import ARM_TASKS
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 TIMEOUT_S = 1.0
 TOLERANCE_RAD = 1e-9
@@ -26,7 +24,7 @@ class Redriven:
     """One episode again.
 
     Attributes:
-        id: of the episode.
+        id: number of the episode.
         positions: (N, J + F) reached in simulation, in [rad].
         deviation_rad: (N,) largest difference of any joint from the recorded one.
     """
@@ -43,18 +41,15 @@ class Redriver:
         task: name, such as "reach"; decides whether the object can be touched.
         robot: the cell that was recorded; the shipped one if None.
         collisions: whether commands pass the safety filter's collision check, as recorded.
+
+    Raises:
+        ConfigError: no such task, or none for an arm.
     """
 
     def __init__(
         self, task: str, robot: RobotConfig | None = None, collisions: bool = False
     ) -> None:
-        if task not in ARM_TASKS:
-            raise BagError(
-                f"the bag is of task {task!r}, which has no arm to drive; "
-                f"name one of: {', '.join(sorted(ARM_TASKS))}"
-            )
-        kind = Grasp if task.endswith("grasp") else Reach
-        cell = kind(robot, threads=1)
+        cell = named_arm_task(task, robot or RobotConfig.load(), threads=1)
         safety = replace(cell.robot.safety, collisions=collisions)
         self.arm = SimulatedArm(replace(cell.robot, safety=safety), cell.stepper)
         self.arm.connect(TIMEOUT_S)
@@ -101,14 +96,19 @@ class Redriver:
 
 
 def report(bag: str, episodes: str, show: Callable[[str], object] = print) -> int:
-    """Re-drive a bag's episodes and say how far off they were; 0 if none was."""
+    """Re-drive a bag's episodes and say how far off they were; 0 if none was.
+
+    Raises:
+        BagError: the bag does not say which task it is of.
+        ConfigError: that task is none of an arm.
+    """
     reader, selected = BagReader(bag), parse_selection(episodes)
-    redriver: Redriver | None = None
+    task = reader.about.get("task")
+    if not task:
+        raise BagError(f"{bag} does not name its task; record with task:=… to drive it again")
+    redriver = Redriver(task)
     driven, worst, refused = 0, 0.0, 0
-    for episode in read_episodes(reader):
-        if not selected(episode.id):
-            continue
-        redriver = redriver or Redriver(reader.about.get("task", "") or "reach")
+    for episode in read_episodes(reader, selected=selected):
         try:
             deviation = float(redriver.drive(episode).deviation_rad.max())
         except BagError as error:

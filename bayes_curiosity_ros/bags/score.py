@@ -15,7 +15,7 @@ from bayes_curiosity_ros.bags.posterior import (
     RecordedStates,
     curiosity_for,
     recorded_states,
-    replay_scores,
+    score_episodes,
 )
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, Scores
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score, write CSV, plot and the rebuilt posterior, compare with what was recorded."""
+    """Score, write CSV, plot and a model of the rebuilt posterior, compare with the recorded."""
     states = recorded_states(BagReader(arguments.bag))
     reader = BagReader(arguments.bag)
     episodes = (e for e in read_episodes(reader, arguments.namespace) if e.vectors.shape[1])
@@ -46,15 +46,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise BagError(f"{arguments.bag} has no observations to score")
     curiosity = curiosity_for(states, first, arguments.model)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    scored = list(replay_scores(curiosity, itertools.chain([first], episodes)))
+    scored = list(score_episodes(curiosity, itertools.chain([first], episodes)))
     write_csv(arguments.output / "scores.csv", scored)
     draw(arguments.output / "scores.png", scored)
     ids = frozenset(episode.id for episode, _ in scored if episode.learnt_from)
     model = SavedModel(curiosity, trained=arguments.model is not None, episodes=ids)
-    save_model(arguments.output / "posterior.safetensors", model)
+    save_model(arguments.output / "model.safetensors", model)
     for line in (*reader.losses, *comparison(scored, curiosity, states)):
         print(line)
-    print(f"wrote scores.csv, scores.png and posterior.safetensors to {arguments.output}")
+    print(f"wrote scores.csv, scores.png and model.safetensors to {arguments.output}")
     return 0
 
 

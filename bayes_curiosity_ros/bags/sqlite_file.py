@@ -50,7 +50,7 @@ class SqliteWriter:
 
     @property
     def size_bytes(self) -> int:
-        """Of the messages."""
+        """Bytes of all messages so far."""
         return self._written
 
     def add_topic(self, topic: Topic) -> None:

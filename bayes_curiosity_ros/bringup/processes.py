@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import signal
 import subprocess
 import sys
@@ -12,14 +10,15 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
+
+from bayes_curiosity_ros.environment import die_with_parent
 
 POLL_S = 0.05
 GRACE_S = 8.0
 TAIL_LINES = 20
 MAX_RESTARTS = 3
 NEVER = -1
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,8 @@ class Ended:
     """The first process that ended.
 
     Attributes:
-        name: of it; empty when a signal came first.
-        code: its exit code; 128 + n for signal n.
+        name: name of the process; empty when a signal came first.
+        code: exit code of the process; 128 + n for signal n.
     """
 
     name: str
@@ -51,8 +50,8 @@ class ProcessGroup:
     One that may respawn is started again instead, a few times, and then missed.
 
     Args:
-        log_folder: a file per process for what it prints.
-        loud: names of processes that print to the terminal instead.
+        log_folder: folder with a file per process for what it prints.
+        loud: names of the processes that print to the terminal instead.
     """
 
     def __init__(self, log_folder: Path, loud: Sequence[str] = ()) -> None:
@@ -68,7 +67,7 @@ class ProcessGroup:
         environment: Mapping[str, str],
         respawn: bool = False,
     ) -> None:
-        """Start one more."""
+        """Start one more process."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self.log(name).unlink(missing_ok=True)
         process = self._spawn(name, command, environment)
@@ -76,7 +75,7 @@ class ProcessGroup:
         self._started[name] = _Started(command, environment, process, restarts)
 
     def wait(self) -> Ended:
-        """Until one ends that may not, or SIGINT or SIGTERM comes."""
+        """Wait until one ends that may not, or SIGINT or SIGTERM comes."""
         while not self._signal:
             for name, started in self._started.items():
                 code = started.process.poll()
@@ -89,7 +88,7 @@ class ProcessGroup:
         return Ended("", 128 + self._signal)
 
     def end(self) -> dict[str, int]:
-        """End those that still run, one after the other; everyone's exit code."""
+        """End those that still run, last ones first; returns everyone's exit code."""
         processes = {name: started.process for name, started in self._started.items()}
         for process in reversed(processes.values()):
             if process.poll() is None:
@@ -127,7 +126,7 @@ class ProcessGroup:
             )
 
     def log(self, name: str) -> Path:
-        """Where a process's output goes."""
+        """File that a process's output goes to."""
         return self._folder / f"{name}.log"
 
     def tail(self, name: str) -> str:
@@ -143,29 +142,10 @@ class ProcessGroup:
         }
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.end()
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signal = self._signal or number
-
-
-def die_with_parent() -> None:
-    """However this process's parent ends, the kernel then ends this one in order."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def node_environment() -> dict[str, str]:
-    """For nodes: on this machine only unless told otherwise, one thread for small networks."""
-    environment = dict(os.environ)
-    environment.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    environment.setdefault("OMP_NUM_THREADS", "1")
-    return environment

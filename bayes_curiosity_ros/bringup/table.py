@@ -8,57 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.bringup.arguments import PACKAGE, arm_of, checked, robot_of
+from bayes_curiosity_ros.bringup.parameters import check_params_file, encoder_parameters
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.resources import shared
 
-PACKAGE = "bayes_curiosity_ros"
-ARMS = ("sim", "kortex", "moveit", "trajectory")
-CAMERAS = ("sim", "realsense", "topics")
-TASKS = ("reach", "grasp", "visual_reach", "visual_grasp")
-BONUSES = ("curiosity", "rnd", "vime", "none")
-# Set by the launch file: `ros2 launch` that gets SIGTERM leaves its nodes behind, the arm moving.
-DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One argument of the bringup, for the launch file and the command line alike."""
-
-    name: str
-    default: str
-    description: str
-    choices: tuple[str, ...] = ()
-
-
-ARGUMENTS = (
-    Argument("arm", "sim", "what moves; anything but sim is a real arm", ARMS),
-    Argument("task", "reach", "what is learnt", TASKS),
-    Argument("bonus", "curiosity", "what rewards exploration", BONUSES),
-    Argument("camera", "", "what sees; if empty, sim for a simulated arm, else topics",
-             ("", *CAMERAS)),
-    Argument("robot", "", "file in config/robots/, or a path; if empty, the arm's own"),
-    Argument("robot_ip", "", "address of the arm; needed for kortex"),
-    Argument("command_topic", "", "JointTrajectory topic; needed for trajectory"),
-    Argument("state_topic", "", "JointState topic; needed for trajectory"),
-    Argument("dry_run", "false", "check and report commands, execute none", ("true", "false")),
-    Argument("simulated_operator", "false",
-             "every reset asks the operator, and the learner answers; not where people are",
-             ("true", "false")),
-    Argument("model", "", "curiosity model to start from, whose encoder also sees for a visual "
-             "task; if empty, a random frozen encoder (`bayes-curiosity up` trains one)"),
-    Argument("policy", "", "policy pre-trained by imitation; if empty, a random one "
-             "(`bayes-curiosity up` trains one)"),
-    Argument("output", "output/run", "folder for checkpoint and episode log"),
-    Argument("seed", "0", "of everything random"),
-    Argument("timesteps", "30000", "control steps after which training ends"),
-    Argument("resume", "false", "go on from the checkpoint in output", ("true", "false")),
-    Argument("description", "false", "robot_description, TF and cylinder; also when recording",
-             ("true", "false")),
-    Argument("record", "false", "keep every episode in a bag in output/bags", ("true", "false")),
-    Argument("namespace", "", "of all nodes"),
-)  # fmt: skip
+FOLDER = "config/bringup"
 
 
 @dataclass(frozen=True)
@@ -66,11 +25,11 @@ class NodeSpec:
     """One process.
 
     Attributes:
-        name: of the node.
-        executable: of `ros2 run bayes_curiosity_ros`.
-        module: the same for `python -m`.
-        files: parameter files in config/, first ones first.
-        parameters: on top of these.
+        name: name of the node.
+        executable: what `ros2 run bayes_curiosity_ros` calls it.
+        module: what `python -m` calls it.
+        files: paths of its parameter files; later ones count more.
+        parameters: parameters that count more than those in the files.
         respawn: whether a launch system may start it again. Never the arm, which must come
             back by an operator's decision; never the learner, which resumes by argument.
     """
@@ -83,35 +42,36 @@ class NodeSpec:
     respawn: bool = False
 
 
-def defaults() -> dict[str, str]:
-    """Every argument at its default."""
-    return {argument.name: argument.default for argument in ARGUMENTS}
-
-
-def robot_of(chosen: Mapping[str, str]) -> str:
-    """The robot's file in config/: the one asked for, or the arm's own."""
-    return chosen["robot"] or ("gen3.yaml" if chosen["arm"] == "kortex" else "jaco.yaml")
-
-
 def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
     """The nodes for these arguments; those left out have their defaults.
 
     Raises:
-        ConfigError: an argument is unknown, has no such value, or one that it needs is missing.
+        ConfigError: an argument is unknown, has no such value, or one that it needs is missing;
+            or the user's parameter file is missing or sets what an argument decides.
     """
-    chosen = _checked(given)
-    return [spec for make in TABLE for spec in make(chosen)]
+    chosen = checked(given)
+    specs = [spec for make in TABLE for spec in make(chosen)]
+    if chosen["params_file"]:
+        decided = {spec.name: spec.parameters for spec in specs}
+        check_params_file(chosen["params_file"], decided)
+    return specs
+
+
+def parameter_files(chosen: Mapping[str, str]) -> tuple[str, ...]:
+    """Paths of the parameter files for an arm, ours first and the user's own last."""
+    kinds = ("common", "real") if arm_of(chosen).real else ("common",)
+    files = [str(shared(FOLDER, f"{name}.yaml")) for name in kinds]
+    with suppress(ConfigError):  # an arm that another package registered has none here
+        files.append(str(shared(FOLDER, f"{chosen['arm']}.yaml")))
+    return (*files, *filter(None, [chosen["params_file"]]))
 
 
 def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    arm = chosen["arm"]
-    parameters: dict[str, Any] = {"backend": arm, "task": chosen["task"]}
-    parameters |= _robot(chosen)
-    if arm == "kortex":
-        parameters["kortex.ip"] = chosen["robot_ip"]
-    if arm == "trajectory":
-        parameters["trajectory.command_topic"] = chosen["command_topic"]
-        parameters["trajectory.state_topic"] = chosen["state_topic"]
+    parameters: dict[str, Any] = {"backend": chosen["arm"], "task": chosen["task"]}
+    parameters["robot"] = robot_of(chosen)
+    for argument, parameter in arm_of(chosen).parameters.items():
+        if chosen[argument]:
+            parameters[parameter] = chosen[argument]
     if chosen["dry_run"] == "true":
         parameters["supervisor.dry_run"] = True
     if chosen["simulated_operator"] == "true":
@@ -120,50 +80,47 @@ def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def _camera(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    backend = chosen["camera"] or ("sim" if chosen["arm"] == "sim" else "topics")
-    parameters = {"backend": backend, "task": chosen["task"], **_robot(chosen)}
+    backend = chosen["camera"] or ("topics" if arm_of(chosen).real else "sim")
+    parameters = {"backend": backend, "task": chosen["task"], "robot": robot_of(chosen)}
     return [_spec("camera", chosen, parameters, respawn=True)]
 
 
 def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    """Only where it is asked for; RND and VIME live in the learner."""
-    if chosen["bonus"] != "curiosity":
+    """Only for a bonus that is a node of its own; the others live in the learner."""
+    from bayes_curiosity_ros.curiosity.bonus import BONUSES
+
+    if not BONUSES[chosen["bonus"]].node:
         return []
-    visual = _visual(chosen)
     parameters: dict[str, Any] = {"model": chosen["model"]}
     if not chosen["model"]:
-        parameters["encoder.vector_size"] = 6 if visual else 9
-        if visual:
-            parameters["encoder.image_shape"] = [4, 64, 64]
-            parameters["encoder.image_trunk"] = "keypoints"
+        parameters |= encoder_parameters(chosen["task"], robot_of(chosen))
     # Not respawned: it would come back at the prior, and the learner would not know.
     return [_spec("curiosity", chosen, parameters)]
 
 
 def _detector(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """On a real table somebody has to see where the object is."""
-    if chosen["arm"] == "sim":
+    if not arm_of(chosen).real:
         return []
-    return [_spec("detector", chosen, _robot(chosen), respawn=True)]
+    return [_spec("detector", chosen, _watching(chosen), respawn=True)]
 
 
 def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """For RViz, and for bags: without geometry a recording is hard to look at."""
     if "true" not in (chosen["description"], chosen["record"]):
         return []
-    return [_spec("description", chosen, _robot(chosen), respawn=True)]
+    return [_spec("description", chosen, _watching(chosen), respawn=True)]
 
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    parameters: dict[str, Any] = {name: chosen[name] for name in ("task", "bonus", "policy")}
-    if _visual(chosen):
-        parameters["model"] = chosen["model"]
+    names = ("task", "learner", "bonus", "policy", "model")
+    parameters: dict[str, Any] = {name: chosen[name] for name in names}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
-    parameters["recorded"] = chosen["record"] == "true"
+    parameters |= {"robot": robot_of(chosen), "recorded": chosen["record"] == "true"}
     if chosen["simulated_operator"] == "true":
         parameters["operator_confirmed"] = True
-    return [_spec("learner", chosen, parameters | _robot(chosen))]
+    return [_spec("learner", chosen, parameters)]
 
 
 def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
@@ -176,8 +133,7 @@ def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
         "seed": int(chosen["seed"]),
         "settings": json.dumps(chosen),
     }
-    module = f"{PACKAGE}.nodes.recorder_node"
-    return [NodeSpec("recorder", "recorder", module, parameters=parameters, respawn=True)]
+    return [_spec("recorder", chosen, parameters, respawn=True)]
 
 
 # Started in this order; the learner last, as it waits for the others.
@@ -196,41 +152,10 @@ def _spec(
     name: str, chosen: Mapping[str, str], parameters: Mapping[str, Any], respawn: bool = False
 ) -> NodeSpec:
     module = f"{PACKAGE}.nodes.{name}_node"
-    return NodeSpec(name, name, module, (f"{chosen['arm']}.yaml",), parameters, respawn)
+    return NodeSpec(name, name, module, parameter_files(chosen), parameters, respawn)
 
 
-def _visual(chosen: Mapping[str, str]) -> bool:
-    return chosen["task"].startswith("visual_")
-
-
-def _robot(chosen: Mapping[str, str]) -> dict[str, str]:
-    """Left out, the parameter file's own counts."""
-    return {"robot": chosen["robot"]} if chosen["robot"] else {}
-
-
-NEEDS = {"kortex": ("robot_ip",), "trajectory": ("command_topic", "state_topic")}
-
-
-def _checked(given: Mapping[str, str]) -> dict[str, str]:
-    chosen = defaults()
-    for name, value in given.items():
-        if name not in chosen:
-            raise unknown_name("argument", name, chosen)
-        chosen[name] = str(value)
-    for argument in ARGUMENTS:
-        if argument.choices and chosen[argument.name] not in argument.choices:
-            valid = [choice for choice in argument.choices if choice]
-            raise unknown_name(argument.name, chosen[argument.name], valid)
-    for name in ("seed", "timesteps"):
-        if not chosen[name].isdigit():
-            raise ConfigError(f"{name} = {chosen[name]!r}; it must be a whole number")
-    for name in NEEDS.get(chosen["arm"], ()):
-        if not chosen[name]:
-            raise ConfigError(
-                f"arm {chosen['arm']!r} needs {name}; give {name}:=… (or --{_dashed(name)} …)"
-            )
-    return chosen
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
+def _watching(chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters of a node that only watches; for any other, time must never stand still."""
+    clock = {"use_sim_time": True} if chosen["use_sim_time"] == "true" else {}
+    return {"robot": robot_of(chosen), **clock}

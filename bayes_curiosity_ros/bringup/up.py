@@ -5,23 +5,26 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 
-from bayes_curiosity_ros.bringup import table as bringup
-from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup, node_environment
+from bayes_curiosity_ros.bringup.arguments import arguments as bringup_arguments
+from bayes_curiosity_ros.bringup.arguments import robot_of
+from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup
+from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
+from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log, successes_per_timestep
-from bayes_curiosity_ros.learning.preparation import Preparation, Prepared, prepare
-from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.learning.preparation import PreparedFiles
+from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-FLAGS = ("resume", "dry_run", "description", "record", "simulated_operator")
 LOG, CURVE = "episodes.csv", "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
@@ -33,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--imitation-epochs",
         type=int,
-        default=Preparation().imitation_epochs,
-        help="of the policy's pre-training, where no policy is given",
+        default=PrepareOptions().imitation_epochs,
+        help="epochs of the policy's pre-training, where no policy is given",
     )
     parser.add_argument(
         "--restart",
@@ -48,15 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_bringup_arguments(parser: argparse.ArgumentParser, left_out: Collection[str] = ()) -> None:
     """An option for every argument of the bringup, but for those left out."""
-    for argument in bringup.ARGUMENTS:
-        name = "--" + argument.name.replace("_", "-")
+    for argument in bringup_arguments():
         if argument.name in left_out:
             continue
-        if argument.name in FLAGS:
-            parser.add_argument(name, action="store_true", help=argument.description)
+        if argument.flag:
+            parser.add_argument(argument.option, action="store_true", help=argument.description)
         else:
             parser.add_argument(
-                name,
+                argument.option,
                 default=argument.default,
                 choices=argument.choices or None,
                 metavar=_named(argument.choices),
@@ -69,16 +71,28 @@ def _named(choices: Collection[str]) -> str | None:
     return "{" + ",".join(choice for choice in choices if choice) + "}" if choices else None
 
 
+def words_of(given: Mapping[str, str]) -> list[str]:
+    """The command line that starts `up` with these arguments, in a process of its own."""
+    words = [sys.executable, "-m", "bayes_curiosity_ros.cli", "up"]
+    for argument in bringup_arguments():
+        value = given.get(argument.name, argument.default)
+        if not argument.flag:
+            words.append(f"{argument.option}={value}")
+        elif value == "true":
+            words.append(argument.option)
+    return words
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Prepare, start, wait, end, sum up."""
     chosen = {
         argument.name: str(getattr(arguments, argument.name)).lower()
-        if argument.name in FLAGS
+        if argument.flag
         else str(getattr(arguments, argument.name))
-        for argument in bringup.ARGUMENTS
+        for argument in bringup_arguments()
     }
     folder = Path(chosen["output"])
-    bringup.nodes(chosen)  # checked before anything is spent
+    nodes(chosen)  # checked before anything is spent
     if arguments.restart:
         _forget(folder)
     _check_folder(folder, arguments.resume)
@@ -86,24 +100,18 @@ def run(arguments: argparse.Namespace) -> int:
         _prepare(chosen, folder, arguments.imitation_epochs)
     ended = _run_nodes(chosen, folder)
     if ended.name == "learner" and ended.code == 0:
-        print(summary(read_log(folder / LOG)))
-        draw(read_log(folder / LOG), folder / CURVE, chosen["task"], chosen["bonus"])
-        print(
-            f"wrote {folder / CURVE}, {folder / LOG}, {folder / 'checkpoint.pt'}; go on with\n"
-            f"    bayes-curiosity up --resume --output {folder} "
-            f"--timesteps {2 * int(chosen['timesteps'])}"
-        )
+        _report(chosen, folder)
         return 0
     return ended.code if ended.name == "" else 1
 
 
-def command_of(spec: bringup.NodeSpec, namespace: str) -> list[str]:
-    """How to start a node without launch."""
-    words = [sys.executable, "-m", spec.module, "--ros-args"]
+def command_of(spec: NodeSpec, namespace: str = "", log_level: str = "info") -> list[str]:
+    """The command line that starts a node without launch."""
+    words = [sys.executable, "-m", spec.module, "--ros-args", "--log-level", log_level]
     if namespace:
         words += ["-r", f"__ns:=/{namespace.strip('/')}"]
-    for name in spec.files:
-        words += ["--params-file", str(find("config/bringup", name))]
+    for path in spec.files:
+        words += ["--params-file", path]
     for name, value in spec.parameters.items():
         words += ["-p", f"{name}:={json.dumps(value)}"]
     return words
@@ -130,25 +138,23 @@ def _prepare(chosen: dict[str, str], folder: Path, imitation_epochs: int) -> Non
     wanted = [name for name in ("model", "policy") if not chosen[name]]
     if not wanted:
         return
-    files = Prepared.within(folder)
-    preparation = Preparation(
+    options = PrepareOptions(
         task=chosen["task"],
-        robot=bringup.robot_of(chosen),
+        robot=robot_of(chosen),
         imitation_epochs=imitation_epochs,
         seed=int(chosen["seed"]),
     )
-    prepare(preparation, folder, lambda line: print(line, flush=True))
-    paths = {"model": files.curiosity, "policy": files.policy}
+    made = prepare(options, PreparedFiles.within(folder), lambda line: print(line, flush=True))
     for name in wanted:
-        chosen[name] = str(paths[name].resolve())
+        chosen[name] = str(getattr(made, name).resolve())
 
 
 def _run_nodes(chosen: dict[str, str], folder: Path) -> Ended:
-    specs = bringup.nodes(chosen)
+    specs = nodes(chosen)
     print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
     with ProcessGroup(folder / "log", loud=["learner"]) as group:
         for spec in specs:
-            command = command_of(spec, chosen["namespace"])
+            command = command_of(spec, chosen["namespace"], chosen["log_level"])
             group.start(spec.name, command, node_environment(), spec.respawn)
         ended = group.wait()
         group.end()
@@ -163,6 +169,18 @@ def _run_nodes(chosen: dict[str, str], folder: Path) -> Ended:
         elif ended.name != "learner":
             print(f"ended by {ended.name or 'a signal'}; all nodes are gone", file=sys.stderr)
     return ended
+
+
+def _report(chosen: dict[str, str], folder: Path) -> None:
+    """Say what was learnt, draw it, and tell how to go on."""
+    rows = read_log(folder / LOG)
+    print(summary(rows))
+    draw(rows, folder / CURVE, chosen["task"], chosen["learner"], chosen["bonus"])
+    print(
+        f"wrote {folder / CURVE}, {folder / LOG}, {folder / 'checkpoint.pt'}; go on with\n"
+        f"    bayes-curiosity up --resume --output {folder} "
+        f"--timesteps {2 * int(chosen['timesteps'])}"
+    )
 
 
 def summary(rows: list[EpisodeRow]) -> str:
@@ -184,18 +202,19 @@ def summary(rows: list[EpisodeRow]) -> str:
     )
 
 
-def draw(rows: list[EpisodeRow], path: Path, task: str, bonus: str) -> None:
+def draw(rows: list[EpisodeRow], path: Path, task: str, learner: str, bonus: str) -> None:
     """The learning curve: the paper's metric, over 10 and over 100 episodes."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     steps = [row.timesteps for row in rows]
-    for window, style in ((WINDOW, {"alpha": 0.3}), (LONG_WINDOW, {"linewidth": 2.0})):
+    styles: dict[int, dict[str, Any]] = {WINDOW: {"alpha": 0.3}, LONG_WINDOW: {"linewidth": 2.0}}
+    for window, style in styles.items():
         curve = [
             successes_per_timestep(rows[max(0, index - window + 1) : index + 1])
             for index in range(len(rows))
         ]
         axes.plot(steps, curve, color="tab:blue", label=f"last {window} episodes", **style)
     axes.set(
-        title=f"{task}, TRPO with bonus {bonus}, over the ROS graph",
+        title=f"{task}, {learner.upper()} with bonus {bonus}, over the ROS graph",
         xlabel="control steps",
         ylabel="successes ÷ control steps",
     )

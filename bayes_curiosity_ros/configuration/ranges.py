@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from bayes_curiosity_ros.errors import ConfigError
+
+PART = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 
 def parse_ranges(text: str, what: str) -> list[int]:
@@ -16,12 +20,12 @@ def parse_ranges(text: str, what: str) -> list[int]:
         ConfigError: not such a list, or an empty one.
     """
     numbers: list[int] = []
-    try:
-        for part in text.split(","):
-            first, _, last = part.partition("-")
-            numbers += range(int(first), int(last or first) + 1)
-    except ValueError:
-        raise ConfigError(f"{what} {text!r} is not like 3, 0-9 or 0,3-8") from None
+    for part in text.split(","):
+        match = PART.fullmatch(part)
+        if match is None:
+            raise ConfigError(f"{what} {text!r} is not like 3, 0-9 or 0,3-8")
+        first, last = match.groups()
+        numbers += range(int(first), int(last or first) + 1)
     if not numbers:
         raise ConfigError(f"{what} {text!r} names no number")
     return list(dict.fromkeys(numbers))

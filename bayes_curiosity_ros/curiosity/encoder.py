@@ -129,7 +129,7 @@ class Encoder(nn.Module):
             assert images is not None
             pixels = self.trunk(unit_images(images, self.config.max_depth_m))
             inputs = torch.cat([inputs, pixels], dim=1)
-        return self.mlp(inputs)  # type: ignore[no-any-return]
+        return self.mlp(inputs)
 
     def expand(self, latent: Tensor) -> Tensor:
         """Features of a latent space, the constant one left out: (N, feature_size - 1)."""

@@ -104,7 +104,7 @@ class RandomFeatures(nn.Module):
     def forward(self, vectors: Tensor, images: Tensor | None) -> Tensor:
         if self.convolutions is not None:
             vectors = torch.cat([vectors, self.convolutions(images)], dim=1)
-        return self.mlp(vectors)  # type: ignore[no-any-return]
+        return self.mlp(vectors)
 
 
 class Rnd:

@@ -37,22 +37,26 @@ class Cell(Protocol):
 
 
 class TaskCell:
-    """The task itself, in this process."""
+    """The task itself, in this process.
+
+    Attributes:
+        states: (1, S), the newest.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self._states = np.zeros((1, 0))
+        self.states = np.zeros((1, 0))
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
-        self._states = self.task.initial_states(1, np.random.default_rng(seed))
-        return self._states
+        self.states = self.task.initial_states(1, np.random.default_rng(seed))
+        return self.states
 
     def step(self, action: np.ndarray) -> np.ndarray:
-        self._states = self.task.advance(self._states, action[None])
-        return self._states
+        self.states = self.task.advance(self.states, action[None])
+        return self.states
 
     def observe(self) -> np.ndarray:
-        return self.task.observe(self._states)
+        return self.task.observe(self.states)
 
 
 def episode_seeds(seed: int, episode: int) -> tuple[int, np.random.Generator]:

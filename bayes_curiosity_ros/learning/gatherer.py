@@ -141,7 +141,10 @@ class CellGatherer:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         if state["seed"] != self._seed:
-            raise ConfigError(f"the run has seed {state['seed']!r}, not {self._seed!r}")
+            raise ConfigError(
+                f"the checkpoint was made with seed {state['seed']!r}, this run has "
+                f"{self._seed!r}; give the first one, or another folder"
+            )
         self.episode, self.timesteps = int(state["episode"]), int(state["timesteps"])
 
     def _whole_episode(self, behaviour: Behaviour) -> Episodes:

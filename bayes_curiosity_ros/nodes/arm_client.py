@@ -34,18 +34,18 @@ class ArmClient:
     """A `learning.cell.Cell` over topics: the task's rows, made from what the arm reports.
 
     Args:
-        node: of the learner.
+        node: the learner's node.
         waiter: serves the node's callbacks.
-        task: whose rows to make.
+        task: the task whose rows are made.
         step_timeout_s: longest wait for one control step.
         reset_timeout_s: longest wait for a reset, the operator's part included.
         operator_confirmed: answer the arm's question for its operator beforehand.
         see: what the agent sees of a raw observation of the task, (1, D).
 
     Attributes:
-        status: newest of the arm.
-        stamp: of the newest state.
-        frame: that belongs to it, where the task is visual.
+        status: newest status of the arm; None before the first.
+        stamp: time of the newest state.
+        frame: the frame that belongs to it, where the task is visual.
         raw: joint angles and what else the task observes, with the frame's image.
     """
 

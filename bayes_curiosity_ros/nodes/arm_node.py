@@ -9,11 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -23,20 +21,28 @@ from bayes_curiosity_interfaces.msg import Action, ArmStatus
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig, make_arm
 from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_state
 from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.device_node import DIAGNOSTICS_S, DeviceNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
-from bayes_curiosity_ros.nodes.run import Guarded, run_node
+from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.status import status_of
-from bayes_curiosity_ros.robot.arms.arm import ArmState, Executed
+from bayes_curiosity_ros.robot.arms.arm import (
+    ARMS,
+    Arm,
+    ArmInputs,
+    ArmState,
+    Executed,
+    SimulatedCell,
+)
+from bayes_curiosity_ros.robot.arms.settings import ArmNodeConfig
 from bayes_curiosity_ros.robot.safety import Change
 from bayes_curiosity_ros.robot.supervisor import ArmSupervisor, State
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 WATCH_S = 0.02
 STATUS_S = 0.2
-DIAGNOSTICS_S = 1.0
 LEVELS = {
     State.READY: DiagnosticStatus.OK,
     State.MOVING: DiagnosticStatus.OK,
@@ -47,7 +53,7 @@ LEVELS = {
 }
 
 
-class ArmNode(Guarded, QuietTopics, LifecycleNode):
+class ArmNode(QuietTopics, DeviceNode):
     """Thin: callbacks convert, delegate to the supervisor, convert back.
 
     Motions and stops are in different callback groups: with a real arm a stop is served
@@ -57,63 +63,54 @@ class ArmNode(Guarded, QuietTopics, LifecycleNode):
     def __init__(self) -> None:
         super().__init__("arm")
         self.config = declare(self, ArmNodeConfig())
-        arm, begin = make_arm(self.config, self)
-        self.supervisor = ArmSupervisor(arm, self.config.supervisor, time.monotonic, begin)
+        self.threads = 4 if self.config.real else 1
+        self._robot = self.config.load_robot()
+        self.supervisor = ArmSupervisor(self._make_arm(), self.config.supervisor, time.monotonic)
         self._names = self._joint_names()
         self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
         self._create_publishers()
         self._create_inputs()
 
-    def make_executor(self) -> Executor:
-        if self.config.backend == "sim":
-            return SingleThreadedExecutor()
-        return MultiThreadedExecutor(num_threads=4)
+    def connect(self) -> None:
+        self.supervisor.activate(self.config.connect_timeout_s)
+        self._publish_status()
 
-    def close(self, reason: str) -> None:
+    def let_go(self, reason: str) -> None:
         """Whatever ends this node leaves the arm stopped."""
         self.supervisor.deactivate(reason)
         self._publish_status()
         self.get_logger().info(f"arm stopped: {reason}")
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        return TransitionCallbackReturn.SUCCESS
+    def _make_arm(self) -> Arm:
+        inputs = ArmInputs(
+            robot=self._robot,
+            max_speed_deg_s=self.config.max_speed_deg_s,
+            declare=partial(declare, self),
+            node=self,
+            cell=self._cell,
+        )
+        return ARMS[self.config.backend].make(inputs)
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            self.supervisor.activate(self.config.connect_timeout_s)
-        except BayesCuriosityError as error:
-            self.get_logger().error(f"cannot activate: {error}")
-            return TransitionCallbackReturn.FAILURE
-        self._publish_status()
-        return super().on_activate(state)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.supervisor.deactivate("deactivated")
-        self._publish_status()
-        return super().on_deactivate(state)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.supervisor.deactivate("shut down")
-        return TransitionCallbackReturn.SUCCESS
+    def _cell(self) -> SimulatedCell:
+        """The task's own cell, so that the arm moves exactly as the task does in process."""
+        task = named_arm_task(self.config.task, self._robot, threads=1)
+        return SimulatedCell(
+            task.robot,
+            task.stepper,
+            lambda seed: task.initial_states(1, np.random.default_rng(seed))[0],
+        )
 
     def _start(self) -> None:
         """Once callbacks are served: a driver's answers come by callback."""
         self._starter.cancel()
-        self.trigger_configure()
-        if self.trigger_activate() != TransitionCallbackReturn.SUCCESS:
-            self.get_logger().error("not active; repair, then activate this node")
+        self.start()
 
     def _create_publishers(self) -> None:
         self._states = self.create_publisher(ArmStateMessage, "arm/state", EPISODE_QOS)
         self._joint_states = self.create_publisher(JointState, "joint_states", EPISODE_QOS)
         self._status = self.create_publisher(ArmStatus, "arm/status", LATCHED_QOS)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        simulated = self.config.backend == "sim"
-        self._clock_topic = self.create_publisher(Clock, "clock", 10) if simulated else None
+        self._clock_topic = None if self.config.real else self.create_publisher(Clock, "clock", 10)
 
     def _create_inputs(self) -> None:
         motions, safety = MutuallyExclusiveCallbackGroup(), MutuallyExclusiveCallbackGroup()
@@ -135,7 +132,7 @@ class ArmNode(Guarded, QuietTopics, LifecycleNode):
             )
         if self.config.autostart:
             self._starter = self.create_timer(0.0, self._start, callback_group=motions)
-        if self.config.backend != "sim":
+        if self.config.real:
             self.create_subscription(
                 PoseStamped, "object_pose", self._take_object, 10, callback_group=safety
             )
@@ -278,24 +275,17 @@ class ArmNode(Guarded, QuietTopics, LifecycleNode):
 
     def _diagnose(self) -> None:
         supervisor = self.supervisor
-        status = DiagnosticStatus(
-            level=LEVELS[supervisor.state],
-            name=f"{self.get_fully_qualified_name()}: {self.config.backend}",
-            message=supervisor.reason or supervisor.state.name.lower(),
-            hardware_id=self.config.robot,
-            values=[
-                KeyValue(key=key, value=str(value))
-                for key, value in vars(supervisor.counters).items()
-            ],
-        )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+        message = supervisor.reason or supervisor.state.name.lower()
+        counters = vars(supervisor.counters)
+        level = LEVELS[supervisor.state]
+        self.publish_diagnostics(level, self.config.backend, message, counters, self.config.robot)
 
     def _joint_names(self) -> tuple[str, ...]:
-        robot = self.config.load_robot()
-        gripper = robot.arm.gripper if self.config.backend == "sim" else None
-        return robot.arm.joints + ((*gripper.fingers, *gripper.tips) if gripper else ())
+        """Names of what is reported: the joints and, in simulation, the fingers."""
+        arm = self._robot.arm
+        if self.config.real or arm.gripper is None:
+            return arm.joints
+        return arm.joints + arm.gripper.fingers + arm.gripper.tips
 
 
 def _reasons(changes: Change) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from types import TracebackType
 from typing import Any
 
 import rclpy
@@ -62,12 +61,7 @@ class BackgroundNode:
     def __enter__(self) -> BackgroundNode:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _client(self, kind: Any, name: str, timeout_s: float) -> Client:

@@ -37,7 +37,7 @@ class CuriosityClient:
     """Gathers an episode's rewards while it runs; asks again for those that were lost.
 
     Args:
-        node: of the learner.
+        node: the learner's node.
         waiter: serves the node's callbacks.
         observations: the learner's publisher of `observation`.
         timeout_s: longest wait for an answer.

@@ -20,11 +20,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_interfaces.msg import Action, EpisodeSummary, Observation
-from bayes_curiosity_ros.bags.demonstrate import (
-    DemonstratedStep,
-    DemonstrationConfig,
-    Demonstrator,
-)
+from bayes_curiosity_ros.bags.demonstrate import DemonstratedStep, Demonstrator, MotionConfig
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.parameters import declare
@@ -37,12 +33,12 @@ class DemonstrateConfig:
     """Parameters of the demonstrate node.
 
     Attributes:
-        first_episode: number of the first one; 0 for seconds since 1970, so that none repeats.
-        motion: how it becomes steps.
+        first_episode: id of the first episode; 0 for seconds since 1970, so that none repeats.
+        motion: how a hand-guided motion becomes steps.
     """
 
     first_episode: int = 0
-    motion: DemonstrationConfig = field(default_factory=DemonstrationConfig)
+    motion: MotionConfig = field(default_factory=MotionConfig)
 
 
 class DemonstrateNode(Node):

@@ -18,14 +18,19 @@ from visualization_msgs.msg import Marker
 
 from bayes_curiosity_interfaces.msg import ArmState
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.nodes.camera_node import OPTICAL_FRAME
 from bayes_curiosity_ros.nodes.conversions.transforms import tf_message_of
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.frames import WORLD, LinkFrames, Transform, quaternion_of
+from bayes_curiosity_ros.robot.frames import (
+    OPTICAL_FRAME,
+    WORLD,
+    LinkFrames,
+    Transform,
+    quaternion_of,
+)
 from bayes_curiosity_ros.robot.world import build_world
 
 OBJECT_FRAME = "object"
@@ -38,7 +43,7 @@ class DescriptionConfig:
     Attributes:
         robot: file in config/robots/, or a path.
         links: publish the frames within the arm; false where robot_state_publisher does.
-        rate_hz: of TF and marker, at most.
+        rate_hz: highest rate of TF and marker.
     """
 
     robot: str = "jaco.yaml"

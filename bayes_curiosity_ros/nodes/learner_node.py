@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from functools import partial
@@ -21,6 +20,7 @@ from std_srvs.srv import Trigger
 from bayes_curiosity_interfaces.msg import EpisodeSummary, LearnerStatus, Observation
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus
 from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.environment import stay_on_this_machine
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.cell import EpisodeAbortedError
@@ -287,7 +287,7 @@ class LearnerNode(QuietTopics, Node):
 
 def main(arguments: Any = None) -> int:
     """Train; whatever goes wrong, the arm is told to stop first."""
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    stay_on_this_machine()
     torch.set_num_threads(1)  # the networks are small, and other nodes need the cores
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     ending, node, code, reason = Ending(), None, 1, "an exception"

@@ -21,7 +21,7 @@ def declare(node: Node, default: T, prefix: str = "") -> T:
     Args:
         node: where to declare.
         default: an instance; its values are the defaults.
-        prefix: of the parameters' names, with its dot.
+        prefix: what the parameters' names begin with, its dot included.
     """
     descriptions = attribute_descriptions(type(default))
     hints = typing.get_type_hints(type(default))

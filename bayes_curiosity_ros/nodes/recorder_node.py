@@ -1,4 +1,4 @@
-"""The recorder node: every episode of a run into one rosbag2 bag."""
+"""The recorder node: every episode of a run in one bag."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rclpy.serialization import deserialize_message
 from bayes_curiosity_interfaces.msg import CuriosityState
 from bayes_curiosity_ros import __version__
 from bayes_curiosity_ros.bags.background_writer import BackgroundWriter, QueueConfig
+from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
@@ -57,15 +58,16 @@ class RecorderConfig:
     """Parameters of the recorder node.
 
     Attributes:
-        folder: where bags go.
-        name: the bag's folder in it; empty for run_ and the time in UTC.
-        topics: more to record, relative or absolute, of any installed type.
-        task: of the run; kept in the bag.
-        seed: of the run; kept in the bag.
-        settings: the run's configuration, for instance as JSON; kept in the bag.
-        period_s: how often the topics are emptied, in [s].
-        bag: layout.
-        queue: between topics and disk.
+        folder: folder that bags go to.
+        name: name of the bag's folder in it; empty for run_ and the time in UTC.
+        topics: topics to record besides the known ones, relative or absolute, of any installed
+            type.
+        task: task of the run; kept in the bag.
+        seed: seed of the run; kept in the bag.
+        settings: configuration of the run, for instance as JSON; kept in the bag.
+        period_s: time between two visits to the topics, in [s].
+        bag: layout of the bag.
+        queue: queue between topics and disk.
     """
 
     folder: str = "bags"
@@ -83,7 +85,7 @@ class RecorderConfig:
             raise ConfigError(f"period_s = {self.period_s}; it must be in 0.001 … 0.5")
 
     def path(self) -> Path:
-        """Of the bag."""
+        """Folder of the bag."""
         name = self.name or f"run_{datetime.now(UTC):%Y%m%d_%H%M%S}"
         return Path(self.folder).expanduser() / name
 
@@ -141,7 +143,7 @@ class RecorderNode(Guarded, Node):
         line = f"{counts.written} messages of {counts.episodes} episodes in {self.bag.path}"
         print(f"{line}; {dropped} dropped, {lost} lost on the way; {counts.error or 'complete'}")
 
-    def _taken(self, tap: Tap) -> list:
+    def _taken(self, tap: Tap) -> list[Record]:
         records = tap.take()
         if records and tap.name not in self._declared:
             self._declared.add(tap.name)

@@ -1,16 +1,16 @@
-"""`bayes-curiosity replay BAG`: recorded episodes on the graph again."""
+"""`bayes-curiosity replay BAG`: a bag on the graph again, compared, or driven again."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from bayes_curiosity_ros.bags.player import cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.environment import stay_on_this_machine
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.replay_node import ReplayConfig, ReplayNode, survey
 from bayes_curiosity_ros.nodes.reproduce import Comparison, Reproduction
@@ -41,16 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play, check, or re-drive."""
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    """Replay, compare with a live curiosity node, or drive again in simulation."""
+    stay_on_this_machine()
     if arguments.redrive:
         from bayes_curiosity_ros.bags.redrive import report
 
         return report(arguments.bag, arguments.episodes)
-    return _check(arguments) if arguments.check else _play(arguments)
+    return _check(arguments) if arguments.check else _replay(arguments)
 
 
-def _play(arguments: argparse.Namespace) -> int:
+def _replay(arguments: argparse.Namespace) -> int:
     config = ReplayConfig(
         bag=arguments.bag,
         episodes=arguments.episodes,

@@ -1,12 +1,12 @@
-"""The replay node: recorded episodes on the graph again, so that others work without an arm."""
+"""The replay node: a bag on the graph again, so that others work without an arm."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.metadata import Topic
-from bayes_curiosity_ros.bags.player import Cue, Transport, cues, parse_selection
+from bayes_curiosity_ros.bags.player import Cue, Player, cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
@@ -41,12 +41,12 @@ class ReplayConfig:
     """Parameters of the replay node.
 
     Attributes:
-        bag: folder or file.
-        episodes: which to play, such as 3 or 3,5-8; empty for all.
+        bag: folder of a bag, or one of its files.
+        episodes: which episodes to replay, such as 3 or 3,5-8; empty for all.
         rate: 1 as recorded, 2 twice as fast, 0 as fast as listeners can take it.
         exclude: topics to leave out, as recorded or without the leading slash.
-        paused: wait for replay/resume or replay/step.
-        clock: publish recorded time on /clock.
+        paused: whether to wait for replay/resume or replay/step at the start.
+        clock: whether to publish recorded time on /clock.
         wait_s: longest wait for listeners before the first message, in [s]. It ends a second
             after the last one came.
     """
@@ -72,8 +72,9 @@ class ReplayPublishers:
     """Publishers of recorded topics, with the quality of service that was recorded.
 
     Args:
-        node: that publishes.
-        reader: whose topics are known; those of types not installed here are left out and named.
+        node: node that publishes.
+        reader: of a bag whose topics are known; those of types that are not installed here are
+            left out and named.
         excluded: names of topics to leave out.
     """
 
@@ -114,7 +115,7 @@ class ReplayPublishers:
 
 
 class ReplayNode(Node):
-    """Plays a bag in a thread; services and a topic are its buttons."""
+    """Replays a bag in a thread; services and a topic pause it, step it, or send it elsewhere."""
 
     def __init__(self, config: ReplayConfig | None = None) -> None:
         super().__init__("replay")
@@ -129,30 +130,30 @@ class ReplayNode(Node):
                 f"{self.config.bag} has no episode {self.config.episodes or 'at all'}; it has "
                 f"{_span(self.known)}"
             )
-        self._transport = Transport(self.config.rate, self.config.paused)
+        self._player = Player(self.config.rate, self.config.paused)
         self._topics = ReplayPublishers(self, self.reader, self.config.excluded())
         self._clock_topic = (
             self.create_publisher(Clock, "/clock", 10) if self.config.clock else None
         )
         self._clock_ns = 0
-        for name, press in (
-            ("pause", self._transport.pause),
-            ("resume", self._transport.resume),
-            ("step", self._transport.step),
+        for name, call in (
+            ("pause", self._player.pause),
+            ("resume", self._player.resume),
+            ("step", self._player.step),
         ):
-            self.create_service(Trigger, f"replay/{name}", _button(press))
+            self.create_service(Trigger, f"replay/{name}", _answering(call))
         self.create_subscription(UInt64, "replay/seek", self._seek, 10)
         self.finished = threading.Event()
         self.failed = False
         self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
 
     def begin(self) -> None:
-        """Start to play."""
+        """Start to replay."""
         self._thread.start()
 
     def end(self) -> None:
-        """Stop to play."""
-        self._transport.stop()
+        """Stop to replay."""
+        self._player.stop()
         self.finished.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5.0)
@@ -168,7 +169,7 @@ class ReplayNode(Node):
     def _play(self) -> None:
         self._await_listeners()
         try:
-            self._transport.play(self._tape, self._publish, lambda e: e in self.known)
+            self._player.play(self._cues_from, self._publish, lambda e: e in self.known)
             self._topics.settle()
         except Exception as error:
             if self.context.ok():  # else the graph went away under us, as a signal wants it
@@ -180,7 +181,7 @@ class ReplayNode(Node):
             self.get_logger().warning(loss)
         self.finished.set()
 
-    def _tape(self, start: int) -> Any:
+    def _cues_from(self, start: int) -> Iterator[Cue]:
         return cues(self.reader, self._selected, start)
 
     def _publish(self, cue: Cue) -> None:
@@ -193,7 +194,7 @@ class ReplayNode(Node):
 
     def _seek(self, message: UInt64) -> None:
         if message.data in self.known:
-            self._transport.seek(message.data)
+            self._player.seek(message.data)
         else:
             self.get_logger().warning(
                 f"no episode {message.data} to seek; the bag has {_span(self.known)}"
@@ -224,13 +225,15 @@ def _qos(topic: Topic) -> QoSProfile:
     )
 
 
-def _button(press: Any) -> Any:
-    def call(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        press()
+def _answering(call: Callable[[], None]) -> Callable[..., Trigger.Response]:
+    """A service's callback that makes this call."""
+
+    def answer(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        call()
         response.success = True
         return response
 
-    return call
+    return answer
 
 
 class _EndingReplayNode(ReplayNode):

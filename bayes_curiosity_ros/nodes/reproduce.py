@@ -1,4 +1,4 @@
-"""Play a bag to a live curiosity node, as its learner did, and compare every reward."""
+"""Replay a bag to a live curiosity node, as its learner did, and compare every reward."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ class Comparison:
     """Recorded against reproduced.
 
     Attributes:
-        episodes: played.
-        compared: rewards that were recorded and came again.
-        different: of these, not equal bit for bit.
-        largest_difference: among them.
+        episodes: number of episodes replayed.
+        compared: number of rewards that were recorded and came again.
+        different: number of those that are not equal bit for bit.
+        largest_difference: largest difference among them.
+        updates: number of updates of the posterior.
         log_determinants_differ: updates after which the posterior was not the recorded one.
-        updates: of the posterior.
+        remarks: sentences on why rewards can differ.
     """
 
     episodes: int = 0
@@ -67,7 +68,7 @@ class Reproduction:
 
     Args:
         background: a node on the graph of the curiosity node.
-        reader: of the bag.
+        reader: reader of the bag.
     """
 
     def __init__(self, background: BackgroundNode, reader: BagReader) -> None:
@@ -89,8 +90,8 @@ class Reproduction:
             IntrinsicReward, "intrinsic_reward", self._take, _deep(EPISODE_QOS)
         )
 
-    def run(self, tape: Iterable[Cue]) -> Comparison:
-        """Reset the curiosity node, play all cues, and compare.
+    def run(self, cues: Iterable[Cue]) -> Comparison:
+        """Reset the curiosity node, play all messages to it, and compare.
 
         Raises:
             BagError: the curiosity node does not answer, or refuses.
@@ -98,7 +99,7 @@ class Reproduction:
         self._background.call(Reset, "curiosity/reset", Reset.Request(), TIMEOUT_S)
         self._wait_for_listener()
         self._await(lambda: self._live is not None, "the curiosity node published no state")
-        for cue in tape:
+        for cue in cues:
             kind = self._reader.topics[cue.record.topic].type_name
             if kind == OBSERVATION:
                 self._observe(deserialize_message(cue.record.data, Observation))

@@ -7,29 +7,32 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import rclpy
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from bayes_curiosity_ros.bringup import DIE_WITH_PARENT
-from bayes_curiosity_ros.bringup.processes import die_with_parent
+from bayes_curiosity_ros.environment import (
+    DIE_WITH_PARENT,
+    die_with_parent,
+    stay_on_this_machine,
+)
 from bayes_curiosity_ros.errors import BayesCuriosityError
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
 
 
-def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
+def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> int:
     """Spin until SIGINT or SIGTERM; 0 then, 2 where a parameter or file was wrong.
 
     Signals are handled here and not by ROS, which would take the graph away at once: `close`
     of a `Guarded` node still can publish and call, and a second signal while it does is harmless.
     Traffic stays on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE says otherwise.
     """
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    stay_on_this_machine()
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     ending = Ending()
     node: Node | None = None

@@ -95,7 +95,7 @@ class Tap:
         return records
 
     def describe(self) -> Topic:
-        """As the bag wants it; to be asked when the first message has come."""
+        """The topic as a bag describes it; to be asked when the first message has come."""
         infos = self._infos()
         try:
             definition = find_definition(self.type_name)
@@ -139,6 +139,11 @@ class Tap:
 
 
 def message_class(type_name: str) -> Any:
+    """The class of a message type, such as "std_msgs/msg/Header".
+
+    Raises:
+        ImportError, AttributeError, ValueError: it is not installed.
+    """
     package, _, name = type_name.split("/")
     return getattr(importlib.import_module(f"{package}.msg"), name)
 

@@ -53,7 +53,7 @@ class GripperConfig:
 
     @property
     def travel_rad(self) -> float:
-        """From open to closed."""
+        """Angle of a finger from open to closed in [rad]."""
         return self.closed_rad - self.open_rad
 
 

@@ -61,9 +61,9 @@ class Decision:
     """What may be commanded, and why it is not what was asked for.
 
     Attributes:
-        commanded: to send, and to hand in with the next request.
+        commanded: what to send, and to hand in with the next request.
         changes: all reasons that applied.
-        explanation: the same for a person; empty when nothing was changed.
+        explanation: the changes in words; empty when nothing was changed.
     """
 
     commanded: Commanded

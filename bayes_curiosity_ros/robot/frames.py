@@ -10,6 +10,7 @@ import numpy as np
 from bayes_curiosity_ros.robot.world import World
 
 WORLD = "world"
+OPTICAL_FRAME = "camera_optical_frame"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LinkFrames:
     """Transforms of all links, parent to child: those that never change, and those that do.
 
     Attributes:
-        fixed: of links without a joint.
+        fixed: transforms of links without a joint.
     """
 
     def __init__(self, world: World) -> None:
@@ -48,7 +49,7 @@ class LinkFrames:
         self.fixed = [self._relative(body) for body in bodies if not model.body_jntnum[body]]
 
     def moving(self, joints: dict[str, float]) -> list[Transform]:
-        """Of links with a joint, for angles by name in [rad]; unknown names are ignored."""
+        """Transforms of links with a joint, for angles by name in [rad]; others are ignored."""
         for name, angle in joints.items():
             if name in self._joints:
                 self._data.qpos[self._joints[name]] = angle

@@ -17,7 +17,7 @@ class Randomization:
 
     Attributes:
         count: worlds to make; an episode takes place in one of them.
-        seed: of the draws.
+        seed: seed of the draws.
         color: change of each colour channel of table and cylinder.
         brightness: relative change of the arm's brightness and of the light.
         light_direction: change of each component of the light's unit direction.

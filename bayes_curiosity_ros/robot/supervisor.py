@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.errors import (
     BayesCuriosityError,
     ConfigError,
@@ -27,6 +28,7 @@ from bayes_curiosity_ros.robot.arms.arm import (
     ArmState,
     ArmStoppedError,
     Executed,
+    PlacedArm,
 )
 from bayes_curiosity_ros.robot.decisions import REFUSALS
 
@@ -38,7 +40,7 @@ class NotReadyError(ArmError):
 
 
 class State(IntEnum):
-    """As in ArmStatus.msg."""
+    """State of the arm; the numbers are those of ArmStatus.msg."""
 
     INACTIVE = 0
     READY = 1
@@ -73,22 +75,18 @@ class SupervisorConfig:
     max_episode_steps: int = 1000
 
     def __post_init__(self) -> None:
-        for name in ("command_timeout_s", "move_timeout_s", "home_timeout_s"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ConfigError(f"{name} = {value}; it must be above 0")
+        require_positive(self, "command_timeout_s", "move_timeout_s", "home_timeout_s")
         if self.command_timeout_s > 0.19:
             raise ConfigError(
                 f"command_timeout_s = {self.command_timeout_s} exceeds 0.19: a cut command "
                 "stream must end in standstill within 0.2 s"
             )
-        if self.max_episode_steps < 1:
-            raise ConfigError(f"max_episode_steps = {self.max_episode_steps}; must be ≥ 1")
+        require_positive(self, "max_episode_steps")
 
 
 @dataclass
 class Counters:
-    """Since the node started; as in ArmStatus.msg."""
+    """Numbers of commands and stops since the node started, as in ArmStatus.msg."""
 
     accepted: int = 0
     limited: int = 0
@@ -103,25 +101,17 @@ class ArmSupervisor:
     motion under way.
 
     Args:
-        arm: to drive; connected by `activate`.
+        arm: the arm to drive; connected by `activate`.
         config: how to watch it.
-        begin: places arm and object for an episode, given its seed; None for homing.
         clock: monotonic time in [s].
     """
 
-    def __init__(
-        self,
-        arm: Arm,
-        config: SupervisorConfig,
-        clock: Callable[[], float],
-        begin: Callable[[int], None] | None = None,
-    ) -> None:
+    def __init__(self, arm: Arm, config: SupervisorConfig, clock: Callable[[], float]) -> None:
         self.arm = arm
         self.config = config
         self.counters = Counters()
         self.state = State.INACTIVE
         self.reason = "not active yet"
-        self._begin = begin
         self._clock = clock
         self._lock = threading.RLock()
         self._confirmed = False
@@ -223,9 +213,8 @@ class ArmSupervisor:
         """Allow motion again; clears a fault. The next episode begins with a reset."""
         if self.state == State.INACTIVE:
             raise NotReadyError("the arm is not active; activate the node first")
-        clear = getattr(self.arm, "clear_faults", None)
-        if self.state == State.FAULT and clear is not None:
-            clear()
+        if self.state == State.FAULT:
+            self.arm.clear_faults()
         self.arm.release()
         self._halted = False
         self._become(State.READY, "", unlatch=True)
@@ -281,8 +270,8 @@ class ArmSupervisor:
             raise ArmError(f"{self.reason}; call arm/release when the cause is removed")
 
     def _place(self, seed: int) -> None:
-        if self._begin is not None:
-            self._begin(seed)
+        if isinstance(self.arm, PlacedArm):
+            self.arm.begin(seed)
         else:
             self._home()
 

@@ -18,7 +18,7 @@ from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
-from support.pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
+from support.pretended import START_NS, STEP_NS, TYPES, Run, begin_bag, topic, write_bag
 
 LAYOUTS = {
     "mcap": {},
@@ -168,6 +168,20 @@ def test_a_bag_that_was_never_closed_is_readable(tmp_path, layout):
     assert same(reader.records(), records)
     assert any("no metadata.yaml" in loss for loss in reader.losses)
     assert reader.about["seed"] == "7"
+
+
+def test_a_bag_is_readable_while_it_grows(tmp_path):
+    records = list(Run().records())
+    bag = begin_bag(tmp_path / "bag")
+    bag.write(records[0])
+    bag.flush()
+    reading = BagReader(tmp_path / "bag").records()
+    read = [next(reading)]
+    for record in records[1:]:
+        bag.write(record)
+        bag.flush()
+    assert same([*read, *reading], records)
+    bag.close()
 
 
 @pytest.mark.parametrize("keep", [0.2, 0.5, 0.95])

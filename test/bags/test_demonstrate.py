@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayes_curiosity_ros.bags.demonstrate import DemonstrationConfig, Demonstrator
+from bayes_curiosity_ros.bags.demonstrate import Demonstrator, MotionConfig
 from bayes_curiosity_ros.errors import ConfigError, InputError
 
 JOINTS = ("joint_1", "joint_2")
@@ -11,9 +11,7 @@ JOINTS = ("joint_1", "joint_2")
 
 @pytest.fixture
 def demonstrator():
-    return Demonstrator(
-        DemonstrationConfig(JOINTS, gripper_joint="finger", gripper_closed_rad=2.0)
-    )
+    return Demonstrator(MotionConfig(JOINTS, gripper_joint="finger", gripper_closed_rad=2.0))
 
 
 def test_actions_are_the_way_between_observations(demonstrator):
@@ -50,4 +48,4 @@ def test_what_is_missing_is_said(demonstrator):
 )
 def test_bad_settings_are_refused(values):
     with pytest.raises(ConfigError):
-        DemonstrationConfig(**values)
+        MotionConfig(**values)

@@ -12,7 +12,7 @@ from bayes_curiosity_ros.bags.metadata import Topic
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagWriter
-from support.pretended import TYPES, Run, topic, write_bag
+from support.pretended import TYPES, Run, topic, write_bag, write_records
 
 
 def episodes_of(path, **options):
@@ -63,12 +63,7 @@ def test_pairs_leave_out_steps_without_an_action(tmp_path):
 
 def rewritten(path, change):
     """A bag of the records that `change` makes of a whole run's."""
-    bag = BagWriter(path)
-    for name in TYPES:
-        bag.add_topic(topic(name))
-    for record in change(list(Run().records())):
-        bag.write(record)
-    bag.close()
+    write_records(path, change(list(Run().records())))
     return episodes_of(path)
 
 

@@ -11,14 +11,15 @@ from rosbags.rosbag2 import Reader
 from bayes_curiosity_interfaces.msg import Action, ArmState, EpisodeSummary, Observation
 from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.exports.registry import EXPORTS, Exported, ExportSource, export
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.redrive import Redriver
 from bayes_curiosity_ros.bags.storage import Record
-from bayes_curiosity_ros.bags.writer import BagWriter
 from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.curiosity.model_file import load_model, model_id
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.tasks.registry import make_task
-from support.pretended import START_NS, STEP_NS, TYPES, Run, topic, write_bag
+from support.pretended import START_NS, STEP_NS, Run, begin_bag, write_bag
 
 
 def test_info_and_episodes_are_told(tmp_path, capsys):
@@ -50,6 +51,54 @@ def test_a_broken_bag_is_repaired(tmp_path, capsys):
 def test_no_bag_is_one_line(tmp_path, capsys):
     assert main(["bag", "info", str(tmp_path / "absent")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", EXPORTS.names())
+def test_every_format_exports_a_crashed_recording(tmp_path, name):
+    for package in EXPORTS[name].needs:
+        pytest.importorskip(package)
+    write_bag(tmp_path / "bag", Run(episodes=2), close=False)
+    reader = BagReader(tmp_path / "bag")
+    assert reader.about["task"] == "reach"
+    source = ExportSource(read_episodes(reader), reader.about, fps=10)
+    done = export(name, tmp_path / "out", source)
+    assert done.episodes == 2
+    assert done.left_out == ()
+    assert done.path.exists()
+
+
+@pytest.fixture
+def formats(monkeypatch):
+    """The registry; what is added to it goes with the test."""
+    EXPORTS.names()
+    monkeypatch.setattr(EXPORTS, "_entries", dict(EXPORTS._entries))
+    return EXPORTS
+
+
+def test_a_new_format_is_known_to_the_command(tmp_path, formats, capsys):
+    @formats.register("count", output="file with a number")
+    def export_count(path, source):
+        path.write_text(str(sum(1 for _ in source.episodes)))
+        return Exported(path, 0)
+
+    write_bag(tmp_path / "bag")
+    words = ["bag", "export", str(tmp_path / "bag"), "--format", "count"]
+    assert main([*words, "--output", str(tmp_path / "count")]) == 0
+    assert (tmp_path / "count").read_text() == "3"
+    with pytest.raises(SystemExit):
+        main(["bag", "export", "--help"])
+    assert "count: file with a number" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_format_whose_package_is_missing_says_what_to_install(tmp_path, formats):
+    formats.register("odd", output="nothing", needs=("no_such_package",))(print)
+    with pytest.raises(BagError, match="'odd' needs no_such_package: pip install no_such_package"):
+        export("odd", tmp_path, ExportSource([], {}))
+
+
+def test_an_unknown_format_is_refused_with_the_names_there_are(tmp_path):
+    with pytest.raises(ConfigError, match=r"unknown export format 'csv'.*npz.*parquet"):
+        export("csv", tmp_path, ExportSource([], {}))
 
 
 def test_npz_holds_the_episode(tmp_path):
@@ -87,7 +136,7 @@ def test_scores_are_the_recorded_ones_and_so_is_the_posterior(tmp_path, capsys):
     assert len(rows) == 1 + 84
     assert float(rows[1].split(",")[4]) == run.rewards[0, 0]
     assert (tmp_path / "out" / "scores.png").stat().st_size > 1000
-    rebuilt = load_model(tmp_path / "out" / "posterior.safetensors")
+    rebuilt = load_model(tmp_path / "out" / "model.safetensors")
     theirs = run.curiosity.regression
     assert rebuilt.curiosity.regression.count == theirs.count
     assert rebuilt.curiosity.regression.log_determinant == theirs.log_determinant
@@ -106,7 +155,7 @@ def test_an_embedding_is_learnt_from_bags(tmp_path, capsys):
     for seed, name in enumerate(("first", "second")):
         write_bag(tmp_path / name, Run(episodes=2, steps=30, seed=seed))
     words = ["embed", "--bag", str(tmp_path / "first"), str(tmp_path / "second")]
-    assert main([*words, "--max-epochs", "2", "--output", str(tmp_path / "model")]) == 0
+    assert main([*words, "--embedding-epochs", "2", "--output", str(tmp_path / "model")]) == 0
     assert "120 pairs" in capsys.readouterr().out
     model = load_model(tmp_path / "model")
     assert model.trained
@@ -125,9 +174,7 @@ def record_simulation(path, task_name, steps=15, episodes=2):
     """A bag of the simulated arm, moved at random, as its node publishes it."""
     task = make_task(task_name)
     rng = np.random.default_rng(5)
-    bag = BagWriter(path, about={"task": task_name})
-    for name in TYPES:
-        bag.add_topic(topic(name))
+    bag = begin_bag(path, {"task": task_name})
     time = START_NS
 
     def write(name, message):
@@ -174,8 +221,18 @@ def test_the_simulated_arm_goes_the_same_way_again(tmp_path, task, capsys):
 def test_what_cannot_be_driven_is_said(tmp_path, capsys):
     write_bag(tmp_path / "bag", Run(episodes=1, steps=2))
     (episode,) = read_episodes(BagReader(tmp_path / "bag"))
-    with pytest.raises(BagError, match="no arm to drive"):
+    with pytest.raises(ConfigError, match="unknown task of an arm 'pendulum'"):
         Redriver("pendulum")
     assert main(["replay", str(tmp_path / "bag"), "--redrive"]) == 1
     assert "away from the recording" in capsys.readouterr().out
     assert len(episode) == 3
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [("juggle", "unknown task of an arm 'juggle'"), ("", "does not name its task")],
+)
+def test_a_bag_of_an_unknown_task_is_not_driven(tmp_path, capsys, task, words):
+    write_bag(tmp_path / "bag", about={"task": task})
+    assert main(["replay", str(tmp_path / "bag"), "--redrive"]) == 2
+    assert words in capsys.readouterr().err

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bayes_curiosity_ros.bags import lerobot
 from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
-from bayes_curiosity_ros.bags.lerobot_frames import frame_rate
-from bayes_curiosity_ros.bags.lerobot_stats import column_stats, histogram, image_stats
+from bayes_curiosity_ros.bags.exports import lerobot
+from bayes_curiosity_ros.bags.exports.lerobot_frames import frame_rate
+from bayes_curiosity_ros.bags.exports.lerobot_stats import column_stats, histogram, image_stats
+from bayes_curiosity_ros.bags.exports.registry import ExportSource
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.cli import main
-from support.pretended import Run, write_bag
+from support.pretended import Run, write_bag, write_records
 
 parquet = pytest.importorskip("pyarrow.parquet")
 EPISODES, STEPS, FPS = 3, 5, 10
@@ -140,7 +141,7 @@ def test_a_full_file_is_followed_by_another(tmp_path, monkeypatch):
     write_bag(tmp_path / "bag", Run(episodes=3, images=True))
     monkeypatch.setattr(lerobot, "MAX_FILE_MB", 0.001)
     episodes = read_episodes(BagReader(tmp_path / "bag"))
-    lerobot.export_lerobot(tmp_path / "set", episodes, {}, FPS)
+    lerobot.export_lerobot(tmp_path / "set", ExportSource(episodes, {}, FPS))
     rows = parquet.read_table(tmp_path / "set" / lerobot.EPISODES_PATH).to_pylist()
     assert [row["data/file_index"] for row in rows] == [0, 1, 2]
     for row in rows:
@@ -152,16 +153,7 @@ def test_a_full_file_is_followed_by_another(tmp_path, monkeypatch):
 def test_what_is_not_whole_is_left_out_and_named(tmp_path, capsys):
     write_bag(tmp_path / "bag", close=False)
     records = list(BagReader(tmp_path / "bag").records())
-    from pretended import TYPES, topic
-
-    from bayes_curiosity_ros.bags.writer import BagWriter
-
-    bag = BagWriter(tmp_path / "less", about={"task": "reach"})
-    for name in TYPES:
-        bag.add_topic(topic(name))
-    for record in records[: len(records) // 2]:
-        bag.write(record)
-    bag.close()
+    write_records(tmp_path / "less", records[: len(records) // 2])
     words = ["bag", "export", str(tmp_path / "less"), "--format", "lerobot", "--fps", "10"]
     assert main([*words, "--output", str(tmp_path / "set")]) == 0
     told = capsys.readouterr().out

@@ -1,39 +1,55 @@
 """The node table composes the right nodes, with no launch system at hand."""
 
 import importlib.util
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
-from bayes_curiosity_ros.bringup import table as bringup
-from bayes_curiosity_ros.bringup.up import command_of
+from bayes_curiosity_ros.bringup.arguments import arguments, robot_of
+from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
+from bayes_curiosity_ros.bringup.up import command_of, words_of
+from bayes_curiosity_ros.cli import build_parser
+from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.tasks.registry import arm_task_names
 
+CONFIG = Path(__file__).parents[2] / "config"
 REAL = {
     "kortex": {"robot_ip": "192.0.2.10"},
     "trajectory": {"command_topic": "driver/command", "state_topic": "driver/state"},
     "moveit": {},
 }
+ARMS = {"sim": {}} | REAL
+OURS = [path for path in (CONFIG / "bringup").glob("*.yaml") if path.stem != "curiosity"]
 
 
 def specs(**given):
-    return {spec.name: spec for spec in bringup.nodes(given)}
+    return {spec.name: spec for spec in nodes(given)}
+
+
+def files_of(spec: NodeSpec) -> list[str]:
+    return [Path(path).name for path in spec.files]
 
 
 def test_simulation_is_the_default():
-    nodes = specs()
-    assert list(nodes) == ["arm", "camera", "curiosity", "learner"]
-    assert nodes["arm"].parameters["backend"] == "sim"
-    assert nodes["camera"].parameters["backend"] == "sim"
+    found = specs()
+    assert list(found) == ["arm", "camera", "curiosity", "learner"]
+    assert found["arm"].parameters["backend"] == "sim"
+    assert found["camera"].parameters["backend"] == "sim"
+    assert files_of(found["arm"]) == ["common.yaml", "sim.yaml"]
 
 
 @pytest.mark.parametrize("arm", REAL)
 def test_a_real_arm_has_its_own_files_and_no_simulated_camera(arm):
-    nodes = specs(arm=arm, **REAL[arm])
-    assert nodes["arm"].parameters["backend"] == arm
-    assert nodes["arm"].files == (f"{arm}.yaml",)
-    assert nodes["camera"].parameters["backend"] == "topics"
-    assert "detector" in nodes
+    found = specs(arm=arm, **REAL[arm])
+    assert found["arm"].parameters["backend"] == arm
+    assert files_of(found["arm"]) == ["common.yaml", "real.yaml", f"{arm}.yaml"]
+    assert found["camera"].parameters["backend"] == "topics"
+    assert "detector" in found
 
 
 @pytest.mark.parametrize(("arm", "needed"), [("kortex", "robot_ip"), ("trajectory", "topic")])
@@ -42,19 +58,36 @@ def test_a_real_arm_needs_to_know_where_it_is(arm, needed):
         specs(arm=arm)
 
 
-@pytest.mark.parametrize("bonus", ["rnd", "vime", "none"])
-def test_only_curiosity_has_a_node_of_its_own(bonus):
-    nodes = specs(bonus=bonus)
-    assert "curiosity" not in nodes
-    assert nodes["learner"].parameters["bonus"] == bonus
+def test_arguments_of_an_arm_become_parameters_of_its_node():
+    assert specs(arm="kortex", robot_ip="a")["arm"].parameters["kortex.ip"] == "a"
+    driver = specs(arm="trajectory", **REAL["trajectory"])["arm"].parameters
+    assert driver["trajectory.command_topic"] == "driver/command"
+    assert driver["trajectory.state_topic"] == "driver/state"
 
 
-def test_a_visual_learner_sees_with_the_models_encoder():
-    assert specs(task="visual_reach", model="a")["learner"].parameters["model"] == "a"
-    assert specs(task="visual_reach", model="a")["curiosity"].parameters["model"] == "a"
-    assert "model" not in specs(task="reach", model="a")["learner"].parameters
-    shape = specs(task="visual_reach")["curiosity"].parameters
-    assert (shape["encoder.vector_size"], shape["encoder.image_shape"]) == (6, [4, 64, 64])
+@pytest.mark.parametrize("bonus", BONUSES.names())
+def test_the_curiosity_node_runs_for_a_bonus_that_is_a_node(bonus):
+    found = specs(bonus=bonus)
+    assert ("curiosity" in found) == BONUSES[bonus].node
+    assert found["learner"].parameters["bonus"] == bonus
+
+
+@pytest.mark.parametrize("learner", LEARNERS.names())
+def test_the_learner_is_an_argument(learner):
+    assert specs(learner=learner)["learner"].parameters["learner"] == learner
+
+
+@pytest.mark.parametrize("task", arm_task_names())
+def test_the_curiosity_node_is_told_what_the_task_gives(task):
+    parameters = specs(task=task)["curiosity"].parameters
+    shape = [parameters["encoder.vector_size"], parameters.get("encoder.image_shape")]
+    assert shape == ([6, [4, 64, 64]] if task.startswith("visual_") else [9, None])
+
+
+def test_a_model_brings_its_own_encoder_and_a_visual_learner_sees_with_it():
+    found = specs(task="visual_reach", model="a")
+    assert found["learner"].parameters["model"] == "a"
+    assert found["curiosity"].parameters == {"model": "a"}
 
 
 def test_neither_arm_nor_learner_comes_back_by_itself():
@@ -71,40 +104,113 @@ def test_neither_arm_nor_learner_comes_back_by_itself():
     [
         ({"arm": "lego"}, "choose one of: kortex, moveit, sim, trajectory"),
         ({"task": "dance"}, "unknown task 'dance'"),
+        ({"learner": "dance"}, "choose one of: ddpg, reinforce, trpo"),
         ({"speed": "1"}, "unknown argument 'speed'"),
         ({"seed": "-1"}, "whole number"),
+        ({"params_file": "no.yaml"}, "no.yaml does not exist"),
+        ({"log_level": "loud"}, "choose one of: debug, error, fatal, info, warn"),
     ],
 )
 def test_bad_arguments_are_named(given, words):
     with pytest.raises(ConfigError, match=words):
-        bringup.nodes(given)
+        nodes(given)
 
 
-def test_every_file_and_module_in_the_table_exists():
-    for arm, given in ({"sim": {}} | REAL).items():
-        for spec in bringup.nodes({"arm": arm, **given}):
-            assert importlib.util.find_spec(spec.module), spec.module
-            for name in spec.files:
-                find("config/bringup", name)
+@pytest.mark.parametrize("arm", ARMS)
+def test_every_module_in_the_table_exists(arm):
+    for spec in nodes({"arm": arm, "record": "true", **ARMS[arm]}):
+        assert importlib.util.find_spec(spec.module), spec.module
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_files_name_the_arms_own_robot_or_leave_it_to_the_default(arm):
+    """For a node that is started by hand, with the same files."""
+    own = robot_of({"arm": arm, "robot": ""})
+    content = yaml.safe_load((CONFIG / "bringup" / f"{arm}.yaml").read_text())
+    named = {node["ros__parameters"].get("robot", "jaco.yaml") for node in content.values()}
+    assert named == {own}
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
+def test_our_files_name_their_nodes(path):
+    """ROS lets a plain /** count less than a named node, wherever it stands."""
+    assert all(key.startswith("/**/") for key in yaml.safe_load(path.read_text()))
+
+
+def test_nothing_stands_in_two_of_our_files():
+    for real in (CONFIG / "bringup" / f"{arm}.yaml" for arm in REAL):
+        chain = [CONFIG / "bringup" / name for name in ("common.yaml", "real.yaml")] + [real]
+        said = [pair for path in chain for pair in settings_in(path)]
+        assert len(said) == len(set(said)), real
+
+
+def settings_in(path: Path) -> list[tuple[str, str]]:
+    def dotted(values, prefix):
+        for name, value in values.items():
+            nested = isinstance(value, dict)
+            yield from dotted(value, f"{prefix}{name}.") if nested else [f"{prefix}{name}"]
+
+    content = yaml.safe_load(path.read_text())
+    return [(n, name) for n, c in content.items() for name in dotted(c["ros__parameters"], "")]
+
+
+def test_the_users_own_file_is_the_last(tmp_path):
+    own = tmp_path / "mine.yaml"
+    own.write_text("/**/arm:\n  ros__parameters:\n    max_speed_deg_s: 5.0\n")
+    for spec in nodes({"arm": "moveit", "params_file": str(own)}):
+        assert spec.files[-1] == str(own)
+
+
+@pytest.mark.parametrize("key", ["/**", "arm", "/arm", "/**/arm", "/left/arm"])
+def test_the_users_own_file_cannot_undo_an_argument(tmp_path, key):
+    own = tmp_path / "mine.yaml"
+    own.write_text(f"{key}:\n  ros__parameters:\n    supervisor: {{dry_run: false}}\n")
+    assert nodes({"params_file": str(own)})
+    with pytest.raises(ConfigError, match=r"sets supervisor.dry_run of node arm"):
+        nodes({"params_file": str(own), "dry_run": "true"})
+
+
+def test_a_users_own_file_without_parameters_is_refused(tmp_path):
+    own = tmp_path / "mine.yaml"
+    own.write_text("arm:\n  max_speed_deg_s: 5.0\n")
+    with pytest.raises(ConfigError, match="has no ros__parameters"):
+        nodes({"params_file": str(own)})
+
+
+def test_only_those_who_watch_take_simulated_time():
+    found = specs(arm="moveit", record="true", use_sim_time="true")
+    watchers = [name for name, spec in found.items() if "use_sim_time" in spec.parameters]
+    assert watchers == ["detector", "description"]
 
 
 def test_commands_quote_values_as_yaml():
-    spec = bringup.NodeSpec("n", "n", "m", (), {"model": "", "resume": True, "seed": 3})
-    words = command_of(spec, "left")
+    spec = NodeSpec("n", "n", "m", ("a.yaml",), {"model": "", "resume": True, "seed": 3})
+    words = command_of(spec, "left", "debug")
     assert words[-6:] == ["-p", 'model:=""', "-p", "resume:=true", "-p", "seed:=3"]
     assert "__ns:=/left" in words
+    assert words[words.index("--log-level") + 1] == "debug"
+    assert words[words.index("--params-file") + 1] == "a.yaml"
+
+
+def test_up_understands_what_it_is_started_with():
+    given = {"bonus": "rnd", "resume": "true", "seed": "3", "namespace": "left"}
+    words = words_of(given)
+    parsed = vars(build_parser().parse_args(words[words.index("up") :]))
+    for argument in arguments():
+        wanted = given.get(argument.name, argument.default)
+        assert str(parsed[argument.name]) == (wanted.title() if argument.flag else wanted)
 
 
 def test_recording_is_an_argument():
     assert "recorder" not in specs()
-    nodes = specs(record="true", seed="3", output="there")
-    assert "description" in nodes  # a bag has the cell's geometry
-    assert list(nodes)[-2:] == ["recorder", "learner"]
-    parameters = nodes["recorder"].parameters
+    found = specs(record="true", seed="3", output="there")
+    assert "description" in found  # a bag has the cell's geometry
+    assert list(found)[-2:] == ["recorder", "learner"]
+    parameters = found["recorder"].parameters
     assert (parameters["folder"], parameters["seed"]) == ("there/bags", 3)
     assert '"task": "reach"' in parameters["settings"]
-    assert nodes["recorder"].respawn
-    assert nodes["learner"].parameters["recorded"]
+    assert found["recorder"].respawn
+    assert found["learner"].parameters["recorded"]
 
 
 def test_a_simulated_operator_is_asked_and_answers():
@@ -113,3 +219,9 @@ def test_a_simulated_operator_is_asked_and_answers():
     assert "operator_confirmed" not in plain["learner"].parameters
     assert simulated["arm"].parameters["supervisor.confirm_resets"]
     assert simulated["learner"].parameters["operator_confirmed"]
+
+
+def test_importing_the_table_reads_no_registry():
+    code = "import sys, bayes_curiosity_ros.bringup.table; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"'torch'", "'numpy'"} & set(done.stdout.strip("[]\n").split(", "))

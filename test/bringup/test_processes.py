@@ -9,13 +9,12 @@ import time
 
 import pytest
 
-from bayes_curiosity_ros.bringup import DIE_WITH_PARENT
 from bayes_curiosity_ros.bringup.processes import (
     MAX_RESTARTS,
     Ended,
     ProcessGroup,
-    node_environment,
 )
+from bayes_curiosity_ros.environment import DIE_WITH_PARENT, node_environment
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -71,7 +70,8 @@ def runs(pid: int) -> bool:
 def test_nobody_outlives_a_parent_that_is_killed(tmp_path):
     code = (
         "import sys, pathlib\n"
-        "from bayes_curiosity_ros.bringup.processes import ProcessGroup, node_environment\n"
+        "from bayes_curiosity_ros.bringup.processes import ProcessGroup\n"
+        "from bayes_curiosity_ros.environment import node_environment\n"
         f"group = ProcessGroup(pathlib.Path({str(tmp_path)!r}))\n"
         f"group.start('sleeper', {SLEEP!r}, node_environment())\n"
         "print(group._started['sleeper'].process.pid, flush=True)\n"

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from bayes_curiosity_ros.curiosity.bonus import NoBonus
 from bayes_curiosity_ros.errors import ConfigError, InputError, ModelFileError
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
 from bayes_curiosity_ros.learning.ddpg import DdpgConfig
+from bayes_curiosity_ros.learning.gatherer import Sampling
 from bayes_curiosity_ros.learning.imitation import imitate
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 from bayes_curiosity_ros.learning.reinforce import ReinforceConfig
 from bayes_curiosity_ros.learning.rollout import collect
-from bayes_curiosity_ros.learning.trainer import Sampling, Trainer
-from bayes_curiosity_ros.tasks.demonstrations import demonstrations
+from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
+from bayes_curiosity_ros.tasks.demonstrations import collect as collect_demonstrations
 from bayes_curiosity_ros.tasks.registry import make_task
-from support.learners import ALGORITHMS, CountingBonus, Identity, make_algorithm
-
-
-def make_trainer(algorithm: str, seed: int = 0, task=None, bonus=None, sampling=None) -> Trainer:
-    task = task or Identity()
-    return Trainer(
-        task,
-        make_algorithm(algorithm, task, seed),
-        bonus or CountingBonus(),
-        sampling or Sampling(20, 100),
-        np.random.default_rng(seed + 1),
-    )
+from support.learners import CountingBonus, Identity, make_trainer
+from support.python import run_python
 
 
 def leaves(state):
@@ -65,7 +53,7 @@ def test_solves_the_identity_task(algorithm, iterations):
     assert after > -0.1
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", LEARNERS.names())
 def test_same_seed_same_state(algorithm):
     first, second, other = (make_trainer(algorithm, seed) for seed in (3, 3, 4))
     for trainer in (first, second, other):
@@ -76,7 +64,7 @@ def test_same_seed_same_state(algorithm):
         assert_same(first.state_dict(), other.state_dict())
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", LEARNERS.names())
 def test_evaluation_does_not_disturb_training(algorithm):
     watched, alone = make_trainer(algorithm), make_trainer(algorithm)
     for _ in range(3):
@@ -87,12 +75,10 @@ def test_evaluation_does_not_disturb_training(algorithm):
 
 
 RESUME = """
-import sys
-sys.path[:0] = {paths!r}
 import torch
 torch.set_num_threads(1)
 from pathlib import Path
-from test_learners import make_trainer
+from support.learners import make_trainer
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
 trainer = make_trainer({algorithm!r}, seed={seed})
 load_checkpoint(Path({source!r}), trainer)
@@ -102,7 +88,7 @@ save_checkpoint(Path({target!r}), trainer)
 """
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", LEARNERS.names())
 def test_two_processes_equal_one_bit_for_bit(algorithm, tmp_path):
     whole = make_trainer(algorithm, seed=1)
     for index in range(5):
@@ -110,15 +96,13 @@ def test_two_processes_equal_one_bit_for_bit(algorithm, tmp_path):
         if index == 1:
             save_checkpoint(tmp_path / "half", whole)
     save_checkpoint(tmp_path / "whole", whole)
-    here = Path(__file__)
     script = RESUME.format(
-        paths=[str(here.parents[1]), str(here.parents[2])],
         algorithm=algorithm,
         seed=77,  # everything must come from the checkpoint, nothing from the seed
         source=str(tmp_path / "half"),
         target=str(tmp_path / "resumed"),
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    run_python(script)
     resumed = make_trainer(algorithm, seed=5)
     load_checkpoint(tmp_path / "resumed", resumed)
     assert_same(resumed.state_dict(), whole.state_dict())
@@ -145,13 +129,13 @@ def test_checkpoint_of_another_learner_or_a_damaged_one(tmp_path):
         load_checkpoint(tmp_path / "nothing", make_trainer("ddpg"))
 
 
-def test_replay_overwrites_the_oldest_and_keeps_terminal_flags():
+def test_a_buffer_overwrites_the_oldest_and_keeps_terminal_flags():
     task = make_task("mountaincar")
     trainer = make_trainer("ddpg", task=task, sampling=Sampling(1, 10))
-    replay = trainer.algorithm.replay
+    buffer = trainer.algorithm.buffer
     trainer.iterate()
-    assert len(replay) == 200
-    assert not replay.terminated.any()  # the clock is no terminal state
+    assert len(buffer) == 200
+    assert not buffer.terminated.any()  # the clock is no terminal state
 
 
 def test_intrinsic_reward_reaches_the_learner():
@@ -165,7 +149,7 @@ def test_intrinsic_reward_reaches_the_learner():
         def reward(self, states):
             return np.zeros(len(states))
 
-    for algorithm in ALGORITHMS:
+    for algorithm in LEARNERS.names():
         trainer = make_trainer(
             algorithm, task=Flat(), bonus=WantsPositive(), sampling=Sampling(40, 200)
         )
@@ -204,7 +188,8 @@ def test_first_success_counts_episodes_in_order():
 def test_imitation_follows_the_expert():
     task = make_task("mountaincar")
     rng = np.random.default_rng(0)
-    observations, actions = demonstrations("mountaincar", 2000, 0.1, rng)
+    shown = collect_demonstrations(task, DemonstrationConfig(2000, 0.1, parallel=20), rng=rng)
+    observations, actions = shown.vectors, shown.actions
     policy = GaussianPolicy(task.observation_center, task.observation_scale, 1, rng)
     before = np.mean((policy.mean_actions(observations) - actions) ** 2)
     loss = imitate(policy, observations, actions, rng)

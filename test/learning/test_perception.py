@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, LatentCuriosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.errors import ConfigError, ModelFileError
@@ -12,7 +12,6 @@ from bayes_curiosity_ros.learning.perception import (
     PerceivedTask,
     encoder_config,
     perceived,
-    perceived_curiosity,
     seen_with,
 )
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
@@ -94,7 +93,7 @@ def test_curiosity_of_what_was_perceived_is_curiosity_of_what_was_seen(
     visual, encoder, task, episodes
 ):
     """The convolutions ran once, and the posterior is the same as if they had run again."""
-    ours = perceived_curiosity(task, Curiosity(encoder))
+    ours = LatentCuriosity(Curiosity(encoder))
     theirs = Curiosity(encoder)
     first, second = episodes.split()[:2]
     ours.update([first])

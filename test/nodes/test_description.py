@@ -1,7 +1,6 @@
 """TF for real: published, recorded, and published again by a replay."""
 
 import array
-import signal
 
 import numpy as np
 import pytest
@@ -22,7 +21,9 @@ from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.kinematics import Kinematics
-from support.graph import Graph, until, wait_until_recorded
+from support.graph import Graph, parameters, wait_until_recorded
+from support.processes import output_of, stopped
+from support.waiting import wait_for
 
 DESCRIPTION = "bayes_curiosity_ros.nodes.description_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
@@ -118,7 +119,7 @@ def test_tf_is_published_recorded_and_replayed(start, background, robot, tmp_pat
     rng, listener = np.random.default_rng(0), Listener(background)
     description = start(DESCRIPTION)
     bag = tmp_path / "run"
-    recorder = start(RECORDER, "--ros-args", "-p", f"folder:={tmp_path}", "-p", "name:=run")
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
     graph = Graph(background, {"joint_states": 2, "arm/state": 2})
     wait_until_recorded(background, 2)  # robot_description and /tf_static
     for _ in range(3):
@@ -128,13 +129,13 @@ def test_tf_is_published_recorded_and_replayed(start, background, robot, tmp_pat
             publish(graph, robot, joints)
             return shows(listener, robot, joints)
 
-        assert until(shown), listener.transforms
+        wait_for(shown, "transform of the pose")
     assert rviz_frames() <= {"world", *listener.transforms}
     assert "<robot" in listener.urdf[0]
     assert listener.markers[-1].scale.z == robot.world.object.height_m
     for process in (recorder, description):
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        output = stopped(process)
+        assert process.returncode == 0, output
 
     reader = BagReader(bag)
     again = Listener(background)
@@ -150,14 +151,15 @@ def test_tf_is_published_recorded_and_replayed(start, background, robot, tmp_pat
     assert all(f"/{name} " in told for name in ("tf", "tf_static", "robot_description"))
 
     heard = Listener(background)
-    replay = start(REPLAY, "--ros-args", "-p", f"bag:={bag}", "-p", "rate:=0.0")
-    assert replay.wait(60) == 0, replay.communicate()[0]
-    assert until(lambda: shows(heard, robot, joints)), heard.transforms
+    replay = start(REPLAY, *parameters(bag=bag, rate=0.0))
+    output = output_of(replay)
+    assert replay.returncode == 0, output
+    wait_for(lambda: shows(heard, robot, joints), "replayed pose")
 
 
 def test_beside_robot_state_publisher_only_the_world_is_ours(start, background, robot):
     listener = Listener(background)
-    start(DESCRIPTION, "--ros-args", "-p", "links:=false")
+    start(DESCRIPTION, *parameters(links="false"))
     graph = Graph(background, {"arm/state": 1})
     joints = np.array(robot.arm.ready_rad)
 
@@ -165,5 +167,5 @@ def test_beside_robot_state_publisher_only_the_world_is_ours(start, background, 
         publish(graph, robot, joints)
         return "object" in listener.transforms and "camera_optical_frame" in listener.transforms
 
-    assert until(drawn)
+    wait_for(drawn, "object and camera")
     assert set(listener.transforms) == {"object", "camera_optical_frame", "root"}

@@ -10,6 +10,8 @@ from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
+from support.graph import parameters
+from support.processes import output_of
 
 ARM, LEARNER = (f"bayes_curiosity_ros.nodes.{name}_node" for name in ("arm", "learner"))
 
@@ -17,13 +19,12 @@ ARM, LEARNER = (f"bayes_curiosity_ros.nodes.{name}_node" for name in ("arm", "le
 def visual_learner(start, folder, **options):
     given = {"task": "visual_reach", "bonus": "none", "folder": folder}
     given |= {"operator_confirmed": "true", "max_aborts": 1} | options
-    words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
-    return start(LEARNER, "--ros-args", *words)
+    return start(LEARNER, *parameters(**given))
 
 
 def test_a_missing_camera_is_asked_for(start, tmp_path):
     learner = visual_learner(start, tmp_path, start_timeout_s=1.0)
-    output = learner.communicate(timeout=60)[0]
+    output = output_of(learner)
     assert learner.returncode == 2, output
     assert "camera/color/image_raw" in output
     assert "is the camera node running?" in output
@@ -53,7 +54,8 @@ def small_camera(background):
 
 
 def test_frames_of_another_size_are_not_learnt_from(start, small_camera, tmp_path):
-    start(ARM, "--ros-args", "-p", "task:=visual_reach")
-    output = (learner := visual_learner(start, tmp_path)).communicate(timeout=60)[0]
+    start(ARM, *parameters(task="visual_reach"))
+    learner = visual_learner(start, tmp_path)
+    output = output_of(learner)
     assert learner.returncode == 2, output
     assert "camera: images have shape (4, 32, 32); expected channels-first (4, 64, 64)" in output

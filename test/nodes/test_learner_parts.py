@@ -3,23 +3,23 @@
 import numpy as np
 import pytest
 
+from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, ModelFileError
 from bayes_curiosity_ros.learning.cell import TaskCell, episode_seeds, run_episode
 from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow, read_log
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.rollout import run_episodes
-from bayes_curiosity_ros.learning.settings import LearnerConfig, make_trainer
-from bayes_curiosity_ros.nodes.arm_config import ArmNodeConfig
+from bayes_curiosity_ros.learning.settings import LearnerConfig, make_bonus
 from bayes_curiosity_ros.nodes.conversions.arm_states import (
     arm_state_of_message,
     message_of_arm_state,
 )
 from bayes_curiosity_ros.nodes.conversions.values import seconds_of, stamp_of
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
-from bayes_curiosity_ros.robot.supervisor import SupervisorConfig
 from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row
 from bayes_curiosity_ros.tasks.registry import make_task
+from support.learners import learner_of
 
 
 def row(episode: int, outcome: str = "success") -> EpisodeRow:
@@ -49,7 +49,7 @@ def test_an_episode_depends_on_seed_and_number_alone():
 
 def test_one_episode_is_what_a_rollout_of_one_gives():
     task = make_task("reach")
-    behaviour = make_trainer(LearnerConfig(bonus="none"), task).algorithm.exploit()
+    behaviour = learner_of(LearnerConfig(bonus="none"), task).exploit()
     placement, _ = episode_seeds(0, 1)
     ours = run_episode(task, TaskCell(task), behaviour, 0, 1)
     theirs = run_episodes(task, behaviour, 1, np.random.default_rng(placement))
@@ -111,7 +111,7 @@ def test_stamps_round_trip(seconds):
 
 def test_rewards_must_fit_their_episodes():
     task = make_task("reach")
-    behaviour = make_trainer(LearnerConfig(bonus="none"), task).algorithm.exploit()
+    behaviour = learner_of(LearnerConfig(bonus="none"), task).exploit()
     episode = run_episode(task, TaskCell(task), behaviour, 0, 1)
     bonus = GatheredBonus()
     bonus.add(np.arange(episode.steps, dtype=float))
@@ -123,7 +123,7 @@ def test_rewards_must_fit_their_episodes():
 
 def test_a_policy_of_another_task_is_refused(tmp_path):
     reach, grasp = (
-        make_trainer(LearnerConfig(task=name, bonus="none"), make_task(name)).algorithm.policy
+        learner_of(LearnerConfig(task=name, bonus="none"), make_task(name)).policy
         for name in ("reach", "grasp")
     )
     save_policy(tmp_path / "policy", reach, "reach")
@@ -133,10 +133,20 @@ def test_a_policy_of_another_task_is_refused(tmp_path):
     assert grasp.parameters.equal(before)
 
 
-@pytest.mark.parametrize("bonus", ["rnd", "vime", "none", "curiosity"])
-def test_every_bonus_makes_a_trainer(bonus):
-    config = LearnerConfig(bonus=bonus)
-    assert make_trainer(config, config.make_task()).timesteps == 0
+@pytest.mark.parametrize("bonus", [entry.name for entry in BONUSES if not entry.node])
+def test_every_bonus_that_is_no_node_lives_in_the_learner(bonus):
+    task = make_task("reach")
+    made = make_bonus(LearnerConfig(bonus=bonus), task)
+    behaviour = learner_of(LearnerConfig(bonus=bonus), task).exploit()
+    episode = run_episode(task, TaskCell(task), behaviour, 0, 1)
+    assert made.evaluate(episode.transitions()).shape == (episode.steps,)
+    made.update(episode.split())
+
+
+def test_a_learner_without_a_policy_to_imitate_says_so():
+    config = LearnerConfig(learner="ddpg", policy="policy.pt")
+    with pytest.raises(ConfigError, match="'ddpg' cannot begin with a policy; leave `policy`"):
+        learner_of(config, make_task("reach"))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +154,7 @@ def test_every_bonus_makes_a_trainer(bonus):
     [
         ({"task": "dance"}, "unknown task 'dance'"),
         ({"bonus": "chocolate"}, "unknown bonus 'chocolate'"),
+        ({"learner": "rote"}, "unknown learner 'rote'; choose one of: ddpg, reinforce, trpo"),
         ({"timesteps": 0}, "timesteps = 0"),
         ({"seed": -1}, "seed = -1"),
     ],
@@ -151,12 +162,3 @@ def test_every_bonus_makes_a_trainer(bonus):
 def test_bad_learner_settings_are_named(options, words):
     with pytest.raises(ConfigError, match=words):
         LearnerConfig(**options)
-
-
-def test_a_real_arm_cannot_be_started_unsafely():
-    careful = SupervisorConfig(resume_after_halt=False)
-    ArmNodeConfig(backend="trajectory", collisions=True, supervisor=careful)
-    with pytest.raises(ConfigError, match="a real arm always checks"):
-        ArmNodeConfig(backend="trajectory", collisions=False, supervisor=careful)
-    with pytest.raises(ConfigError, match="begins a new episode"):
-        ArmNodeConfig(backend="trajectory", collisions=True)

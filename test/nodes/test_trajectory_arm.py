@@ -3,7 +3,6 @@
 import contextlib
 import sys
 import threading
-import time
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
@@ -24,11 +23,13 @@ from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryC
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from support.graph import eventually, inbox, parameters
+from support.waiting import WAIT_S, wait_for
 
 COMMANDS, STATES = "driver/command", "driver/state"
 NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
-CONFIG = TrajectoryConfig(COMMANDS, STATES, driver_joints=NAMES)
-TIMEOUT_S = 5.0
+# The longest wait for joint states that is allowed: a busy machine may be late with them.
+CONFIG = TrajectoryConfig(COMMANDS, STATES, driver_joints=NAMES, state_timeout_s=0.5)
+TIMEOUT_S = WAIT_S
 PERIOD_S = 0.01
 
 
@@ -54,6 +55,10 @@ class Controller:
             self.target = np.array(point.positions)[order]
             self.left_s = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
             self.received.append(self.target)
+
+    def stands_still(self):
+        with self.lock:
+            return not self.left_s and not self.velocity.any()
 
     def _tick(self):
         with self.lock:
@@ -93,8 +98,7 @@ def test_it_is_an_arm_that_goes_where_it_is_told(arm, robot):
     np.testing.assert_allclose(start, robot.arm.ready_rad, atol=1e-6)
     executed = arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
     assert executed.changes == Change.NONE
-    time.sleep(0.1)
-    np.testing.assert_allclose(arm.state(TIMEOUT_S).joints, start + 0.01, atol=2e-3)
+    wait_for(lambda: np.allclose(arm.state(TIMEOUT_S).joints, start + 0.01, atol=2e-3), "arrival")
 
 
 def test_the_filter_knows_the_fingers_or_reckons_with_all(arm, robot, controller, background):
@@ -118,18 +122,26 @@ def test_nonsense_and_too_much_are_cut(arm):
 def test_a_cut_command_stream_ends_in_standstill(arm, controller):
     for _ in range(3):
         arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
-    time.sleep(0.2)  # nobody stops it: a trajectory of one step ends by itself
-    assert not controller.velocity.any()
+    # Nobody stops it: a trajectory of one step ends by itself.
+    wait_for(controller.stands_still, "standstill")
 
 
-def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller):
-    threading.Timer(0.03, lambda: arm.stop("a hand in the cell")).start()
+def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller, monkeypatch):
+    finish = arm.finish
+
+    def stopped_from_another_thread():
+        operator = threading.Thread(target=arm.stop, args=["a hand in the cell"])
+        operator.start()
+        operator.join(WAIT_S)
+        finish()
+
+    monkeypatch.setattr(arm, "finish", stopped_from_another_thread)
     with pytest.raises(ArmStoppedError, match="a hand in the cell"):
         arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
-    time.sleep(0.2)
-    assert not controller.velocity.any()
+    wait_for(controller.stands_still, "standstill")
     with pytest.raises(ArmStoppedError):
         arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+    monkeypatch.undo()
     arm.release()
     arm.move(np.zeros(6), 0.0, TIMEOUT_S)
 
@@ -138,17 +150,21 @@ def test_turns_of_a_continuous_joint_do_not_matter(arm, controller, robot):
     with controller.lock:
         controller.position[0] -= 2 * np.pi
         controller.target[0] -= 2 * np.pi
-    time.sleep(0.05)
-    assert arm.state(TIMEOUT_S).joints[0] == pytest.approx(robot.arm.ready_rad[0], abs=1e-6)
+    ready = robot.arm.ready_rad[0]
+    wait_for(lambda: arm.measure(TIMEOUT_S).joints[0] < ready - np.pi, "turned joint state")
+    assert arm.state(TIMEOUT_S).joints[0] == pytest.approx(ready, abs=1e-6)
     arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
     assert abs(controller.received[-1][0] - controller.position[0]) < 0.05
 
 
 def test_silent_joint_states_are_an_error(arm, controller):
+    def ask_on():
+        for _ in range(100):  # the newest one is good for half a second
+            arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+
     controller.silent = True
-    time.sleep(0.35)
     with pytest.raises(ArmError, match="no joint states on driver/state"):
-        arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+        ask_on()
     controller.silent = False
 
 
@@ -183,6 +199,7 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
             trajectory__command_topic=COMMANDS,
             trajectory__state_topic=STATES,
             trajectory__driver_joints=f"[{','.join(NAMES)}]",
+            trajectory__state_timeout_s=CONFIG.state_timeout_s,
         )[1:],
     )
     statuses = inbox(background, ArmStatus, "arm/status", LATCHED_QOS)
@@ -191,27 +208,29 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
 
     def reset(episode):
         request = ResetEpisode.Request(episode=episode, seed=0)
-        return background.call(ResetEpisode, "arm/reset_episode", request, 30.0).status
+        return background.call(ResetEpisode, "arm/reset_episode", request, WAIT_S).status
 
     def trigger(name):
-        return background.call(Trigger, f"arm/{name}", Trigger.Request(), 10.0)
+        return background.call(Trigger, f"arm/{name}", Trigger.Request(), WAIT_S)
 
-    while "not active yet" in (status := reset(1)).message:
-        time.sleep(0.1)
+    def moved():
+        """Whether the first step was done; said again until the arm has heard of us."""
+        actions.publish(Action(episode=1, step=0, joint_deltas=[0.01] * 6))
+        with contextlib.suppress(AssertionError):
+            return eventually(states, lambda m: (m.episode, m.step) == (1, 1), 0.5)
+
+    eventually(statuses, lambda m: m.state == ArmStatus.READY)
+    status = reset(1)
     assert status.code == Status.NOT_READY
     assert "call arm/confirm" in status.message
     assert trigger("confirm").success
     assert reset(1).code == Status.OK
-    while not actions.get_subscription_count():
-        time.sleep(0.01)
-    time.sleep(0.5)
-    actions.publish(Action(episode=1, step=0, joint_deltas=[0.01] * 6))
-    eventually(states, lambda m: (m.episode, m.step) == (1, 1), 20.0)
-    halted = eventually(statuses, lambda m: "no command for" in m.reason, 20.0)
+    wait_for(moved, "first step")
+    halted = eventually(statuses, lambda m: "no command for" in m.reason)
     assert "the episode is over" in halted.reason
-    assert not controller.velocity.any()
+    wait_for(controller.stands_still, "standstill")
     actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))
-    eventually(statuses, lambda m: "reset_episode first" in m.reason, 20.0)
+    eventually(statuses, lambda m: "action (1, 1) rejected" in m.reason)
     assert trigger("stop").success
     assert trigger("confirm").success
     assert reset(2).code == Status.STOPPED
@@ -226,6 +245,11 @@ class FakeMoveIt:
         self.plans = self.executes = True
         self.colliding = False
         self.shut_down = False
+        self.arm = None
+
+    def arrive(self, positions):
+        """Return when the arm has been told of it, as the real one does."""
+        wait_for(lambda: np.allclose(self.arm.measure(TIMEOUT_S).joints, positions), "arrival")
 
     def module(self):
         fake = self
@@ -278,7 +302,7 @@ class FakeMoveIt:
                     with fake.controller.lock:
                         fake.controller.position = trajectory.positions.copy()
                         fake.controller.target = trajectory.positions.copy()
-                    time.sleep(0.05)
+                    fake.arrive(trajectory.positions)
                 return fake.executes
 
             def shutdown(self):
@@ -303,7 +327,7 @@ def moveit(monkeypatch, controller):
 
 @pytest.fixture
 def moveit_arm(robot, moveit, background):
-    arm = MoveitArm(robot, MoveitConfig(trajectory=CONFIG), background.node)
+    moveit.arm = arm = MoveitArm(robot, MoveitConfig(trajectory=CONFIG), background.node)
     arm.connect(TIMEOUT_S)
     yield arm
     arm.disconnect()

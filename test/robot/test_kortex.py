@@ -1,7 +1,7 @@
 """The Kortex arm against a fake with the vendor's names, units and failures."""
 
+import contextlib
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -12,7 +12,10 @@ from bayes_curiosity_ros.robot.arms.kortex import KortexArm, KortexConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from support import fake_kortex
+from support.waiting import WAIT_S
 
+MAX_SPEED_DEG_S = 10.0
+FAST_DEG_S = 100.0
 TIMEOUT_S = 2.0
 
 
@@ -31,7 +34,7 @@ def hardware(monkeypatch, gen3):
 
 @pytest.fixture
 def arm(hardware, gen3):
-    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
     arm.connect(TIMEOUT_S)
     yield arm
     arm.disconnect()
@@ -54,8 +57,7 @@ def test_a_step_moves_by_what_was_asked_and_no_faster_than_allowed(arm, hardware
 def test_speeds_persist_until_the_stop(arm, hardware):
     arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
     before = np.array(hardware.positions)
-    time.sleep(0.05)
-    arm.state(TIMEOUT_S)
+    arm.state(TIMEOUT_S)  # a little later
     assert np.any(np.array(hardware.positions) != before)  # why we need our own watchdog
     arm.stop("test")
     assert hardware.speeds == [0.0] * 6
@@ -101,36 +103,47 @@ def test_faults_are_cleared_only_on_request(arm, hardware):
 def test_a_wrong_password_and_an_unreachable_arm(hardware, gen3, monkeypatch):
     monkeypatch.setenv("KORTEX_PASSWORD", "wrong")
     with pytest.raises(ArmError, match="the password is wrong"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10")).connect(TIMEOUT_S)
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
     hardware.unreachable = True
     with pytest.raises(ArmError, match="is the arm on"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10")).connect(TIMEOUT_S)
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
 
 
 def test_no_start_from_outside_the_limits(hardware, gen3):
     hardware.positions[1] = 170.0  # joint 2 may turn by 128 degrees
     with pytest.raises(ArmError, match="no start from here: joint_2"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10")).connect(TIMEOUT_S)
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
 
 
 def test_no_password_in_any_default(hardware, gen3, monkeypatch):
     monkeypatch.delenv("KORTEX_PASSWORD")
     with pytest.raises(ConfigError, match="KORTEX_PASSWORD"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
 
 
 def test_without_the_vendors_package_it_says_how_to_install_it(gen3, monkeypatch):
     monkeypatch.setenv("KORTEX_PASSWORD", "any")
     with pytest.raises(ArmError, match="pip install --no-deps kortex_api"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"))
+        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
 
 
 @pytest.fixture
-def reaching(hardware, gen3):
-    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10", mode="reach_angles", reach_timeout_s=0.2))
-    arm.connect(TIMEOUT_S)
-    yield arm
-    arm.disconnect()
+def make_reaching(hardware, gen3):
+    """Function that makes an arm that moves goal by goal, connected until the test ends."""
+    with contextlib.ExitStack() as connected:
+
+        def make(reach_timeout_s=WAIT_S, max_speed_deg_s=MAX_SPEED_DEG_S):
+            config = KortexConfig(
+                ip="192.0.2.10", mode="reach_angles", reach_timeout_s=reach_timeout_s
+            )
+            return connected.enter_context(KortexArm(gen3, config, max_speed_deg_s))
+
+        yield make
+
+
+@pytest.fixture
+def reaching(make_reaching):
+    return make_reaching()
 
 
 def test_a_goal_is_reached_before_the_step_ends(reaching, hardware, gen3):
@@ -145,16 +158,17 @@ def test_a_goal_is_no_faster_than_allowed(reaching, hardware):
     executed = reaching.move(np.full(6, 10.0), 0.0, TIMEOUT_S)
     assert executed.changes & Change.VELOCITY
     way_deg = np.degrees(executed.deltas).max()
-    assert way_deg / hardware.durations[-1] <= reaching.config.max_speed_deg_s + 1e-6
+    assert way_deg / hardware.durations[-1] <= MAX_SPEED_DEG_S + 1e-6
 
 
-def test_it_goes_home_by_goals(reaching, hardware, gen3):
+def test_it_goes_home_by_goals(make_reaching, hardware, gen3):
+    reaching = make_reaching(max_speed_deg_s=FAST_DEG_S)
     start = np.add(gen3.arm.ready_rad, [0.3, -0.1, 0.05, 0.1, 0.1, 6.2])
     hardware.positions = list(np.degrees(start) % 360.0)
-    state = reaching.home(timeout_s=20.0)
+    state = reaching.home(WAIT_S)
     np.testing.assert_allclose(state.joints, gen3.arm.ready_rad, atol=0.02)
     assert 1 < len(hardware.durations) < 5  # in pieces, and the last joint the short way round
-    assert reaching.config.max_speed_deg_s * sum(hardware.durations) > 2 * np.degrees(0.28)
+    assert FAST_DEG_S * sum(hardware.durations) > 2 * np.degrees(0.28)  # at half the speed
 
 
 def test_the_way_home_is_checked_first(reaching, hardware, gen3):
@@ -174,7 +188,6 @@ def test_the_way_home_is_checked_first(reaching, hardware, gen3):
     [
         ({"abort_code": 65}, "aborted its motion: a joint position limit forbids it"),
         ({"abort_code": 3}, "sub-code 3"),
-        ({"never_ends": True}, "reported no end of a motion"),
         ({"emergency": True}, "the emergency stop is pressed"),
         ({"silent": True}, "did not answer within"),
     ],
@@ -188,13 +201,27 @@ def test_a_goal_that_fails_is_an_error_in_words(reaching, hardware, trouble, wor
     vars(hardware).update(silent=False)
 
 
+def test_a_goal_whose_end_is_never_reported_is_an_error(make_reaching, hardware):
+    hardware.never_ends = True
+    with pytest.raises(ArmError, match="reported no end of a motion"):
+        make_reaching(reach_timeout_s=0.1).move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    assert hardware.speeds == [0.0] * 6
+    assert hardware.listeners == {}
+
+
 def test_a_stop_ends_a_goal_under_way(reaching, hardware):
     hardware.positions[0] = 40.0
-    threading.Timer(0.1, lambda: reaching.stop("a hand in the cell")).start()
-    began = time.monotonic()
+    hardware.never_ends = True  # so that nothing but the stop can end it
+
+    def stop_it():
+        assert hardware.under_way.wait(WAIT_S)
+        reaching.stop("a hand in the cell")
+
+    operator = threading.Thread(target=stop_it)
+    operator.start()
     with pytest.raises(ArmStoppedError, match="a hand in the cell"):
-        reaching.home(timeout_s=20.0)
-    assert time.monotonic() - began < 1.0
+        reaching.home(WAIT_S)
+    operator.join(WAIT_S)
     assert hardware.speeds == [0.0] * 6
     assert hardware.listeners == {}
 

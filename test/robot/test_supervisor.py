@@ -53,6 +53,12 @@ class RecordingArm:
         self.calls.append("home")
         return self.state(timeout_s)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
     def stop(self, reason):
         self.stopped = reason
         self.calls.append("stop")
@@ -60,6 +66,9 @@ class RecordingArm:
     def release(self):
         self.stopped = ""
         self.calls.append("release")
+
+    def clear_faults(self):
+        self.calls.append("clear_faults")
 
 
 class Clock:
@@ -213,8 +222,27 @@ def test_a_fault_stops_the_arm_until_it_is_released(make, arm):
     with pytest.raises(ArmError, match="arm/release"):
         supervisor.reset_episode(2, 0, True)
     arm.failure = None
+    assert "clear_faults" not in arm.calls
     supervisor.release()
+    assert arm.calls[-2:] == ["clear_faults", "release"]
     supervisor.reset_episode(2, 0, True)
+
+
+class PlacedRecordingArm(RecordingArm):
+    """One in simulation."""
+
+    def begin(self, seed):
+        self.calls.append(f"begin {seed}")
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_episode_begins_by_placing_a_simulated_arm_and_by_homing_a_real_one(clock, dry_run):
+    for arm, call in ((PlacedRecordingArm(), "begin 7"), (RecordingArm(), "home")):
+        supervisor = ArmSupervisor(arm, SupervisorConfig(dry_run=dry_run), clock)
+        supervisor.activate(1.0)
+        supervisor.reset_episode(1, 7, False)
+        moves = call != "home" or not dry_run
+        assert arm.calls == ["connect", "release", *([call] if moves else [])]
 
 
 def test_a_reset_waits_for_the_operator(make, arm):

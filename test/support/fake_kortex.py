@@ -107,6 +107,7 @@ class FakeRobot:
         self.listeners = {}
         self.goal = self.goal_timer = None
         self.durations = []
+        self.under_way = threading.Event()
         self.abort_code, self.never_ends = 0, False
         self._last = time.monotonic()
 
@@ -128,6 +129,7 @@ class FakeRobot:
             self.later(0.01, self.notify, ACTION_ABORT, self.abort_code)
             return
         self.goal, self.speeds = list(angles), [way / duration_s for way in ways]
+        self.under_way.set()
         if not self.never_ends:
             self.later(duration_s, self.arrive)
 

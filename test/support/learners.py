@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
 from bayes_curiosity_ros.curiosity.data import Transitions
-from bayes_curiosity_ros.learning.critic import LinearBaseline
-from bayes_curiosity_ros.learning.ddpg import Ddpg, DdpgConfig
-from bayes_curiosity_ros.learning.policy import GaussianPolicy
-from bayes_curiosity_ros.learning.reinforce import Reinforce, ReinforceConfig
-from bayes_curiosity_ros.learning.trpo import Trpo, TrpoConfig
+from bayes_curiosity_ros.learning.algorithm import LEARNERS, Algorithm, make_learner
+from bayes_curiosity_ros.learning.gatherer import Rollouts, Sampling
+from bayes_curiosity_ros.learning.policy import PolicyConfig
+from bayes_curiosity_ros.learning.settings import LearnerConfig
+from bayes_curiosity_ros.learning.settings import make_trainer as make_node_trainer
+from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.tasks.task import Task
 
-ALGORITHMS = ("trpo", "reinforce", "ddpg")
+# Settings with which each learner solves the identity task soon; its defaults, if none.
+QUICK = {
+    "ddpg": {"hidden": (32, 32), "reward_scale": 1.0, "warmup_steps": 100},
+    "reinforce": {"gae_lambda": 0.0},
+    "trpo": {"gae_lambda": 0.0, "max_kl": 0.05},
+}
 
 
 class Identity(Task):
@@ -65,19 +72,31 @@ class CountingBonus:
         self.updates = state["updates"]
 
 
-def make_algorithm(name: str, task: Task, seed: int):
-    rng = np.random.default_rng(seed)
-    center, scale, size = task.observation_center, task.observation_scale, task.action_size
-    if name == "ddpg":
-        return Ddpg(
-            center,
-            scale,
-            size,
-            DdpgConfig(hidden=(32, 32), reward_scale=1.0, warmup_steps=100),
-            rng,
-        )
-    policy = GaussianPolicy(center, scale, size, rng, hidden=(16, 16), initial_std=0.5)
-    critic = LinearBaseline(center, scale, 0.99)
-    if name == "trpo":
-        return Trpo(policy, critic, TrpoConfig(gae_lambda=0.0, max_kl=0.05))
-    return Reinforce(policy, critic, ReinforceConfig(gae_lambda=0.0))
+def make_algorithm(name: str, task: Task, seed: int) -> Algorithm:
+    """A small learner."""
+    policy = PolicyConfig(hidden=(16, 16), initial_std=0.5)
+    return make_learner(name, task, QUICK.get(name, {}), policy, np.random.default_rng(seed))
+
+
+def make_trainer(
+    algorithm: str,
+    seed: int = 0,
+    task: Task | None = None,
+    bonus: Bonus | None = None,
+    sampling: Sampling | None = None,
+) -> Trainer:
+    """A trainer of a small learner; of the identity task, unless another is given."""
+    task = task or Identity()
+    return Trainer(
+        task,
+        make_algorithm(algorithm, task, seed),
+        bonus or CountingBonus(),
+        Rollouts(task, sampling or Sampling(20, 100), np.random.default_rng(seed + 1)),
+    )
+
+
+def learner_of(config: LearnerConfig, task: Task) -> Algorithm:
+    """The learner of a learner node with this configuration, as it begins."""
+    settings = LEARNERS[config.learner].config()
+    gatherer = Rollouts(task, Sampling(1, 1), np.random.default_rng(0))
+    return make_node_trainer(config, settings, task, NoBonus(), gatherer).algorithm

@@ -4,7 +4,7 @@ import array
 
 import numpy as np
 from rclpy.serialization import serialize_message
-from sensor_msgs.msg import Image, JointState
+from sensor_msgs.msg import JointState
 
 from bayes_curiosity_interfaces.msg import (
     Action,
@@ -22,6 +22,8 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import model_id
+from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
+from bayes_curiosity_ros.robot.cameras.camera import Frame
 
 START_NS = 1_700_000_000_000_000_000
 STEP_NS = 10_000_000
@@ -38,28 +40,22 @@ TYPES = {
 }
 
 
+LATCHED = {"/curiosity/state"}
+
+
 def topic(name, type_name=None):
-    return Topic(name, find_definition(type_name or TYPES[name]), (Qos(),))
-
-
-def image(pixels, encoding):
-    height, width = pixels.shape[:2]
-    return Image(
-        height=height,
-        width=width,
-        encoding=encoding,
-        step=pixels.nbytes // height,
-        data=array.array("B", pixels.tobytes()),
-    )
+    qos = Qos(durability="transient_local" if name in LATCHED else "volatile")
+    return Topic(name, find_definition(type_name or TYPES[name]), (qos,))
 
 
 class Run:
     """A pretended training run: what each episode's messages are, and in which order they come."""
 
-    def __init__(self, episodes=3, steps=5, images=False, seed=0):
+    def __init__(self, episodes=3, steps=5, images=False, seed=0, aborted=()):
         self.rng = np.random.default_rng(seed)
         self.curiosity = Curiosity(Encoder(EncoderConfig(VECTOR_SIZE)))
         self.images = images
+        self.aborted = aborted
         self.vectors = self.rng.normal(size=(episodes, steps + 1, VECTOR_SIZE))
         self.actions = self.rng.uniform(-0.04, 0.04, (episodes, steps, JOINTS))
         self.color = self.rng.integers(0, 256, (episodes, steps + 1, 8, 8, 3), dtype=np.uint8)
@@ -87,12 +83,12 @@ class Run:
         steps = len(self.actions[episode])
         for step in range(steps + 1):
             yield from self._step(episode, step)
-        yield (
-            "/episode",
-            EpisodeSummary(episode=episode, steps=steps, outcome=EpisodeSummary.TIME_LIMIT),
-        )
-        self.curiosity.observe(Observations(self.vectors[episode]))
-        yield "/curiosity/state", self.state(episode + 1)
+        aborted = episode in self.aborted
+        outcome = EpisodeSummary.ABORTED if aborted else EpisodeSummary.TIME_LIMIT
+        yield "/episode", EpisodeSummary(episode=episode, steps=steps, outcome=outcome)
+        if not aborted:
+            self.curiosity.observe(Observations(self.vectors[episode]))
+            yield "/curiosity/state", self.state(episode + 1)
 
     def _step(self, episode, step):
         vector = self.vectors[episode, step]
@@ -105,8 +101,8 @@ class Run:
         yield "/arm/state", state
         observation = Observation(episode=episode, step=step, vector=array.array("d", vector))
         if self.images:
-            observation.color = image(self.color[episode, step], "rgb8")
-            observation.depth = image(self.depth[episode, step], "32FC1")
+            frame = Frame(self.color[episode, step], self.depth[episode, step], 0.0)
+            observation.color, observation.depth = images_of_frame(frame)
         yield "/observation", observation
         scores = self.curiosity.score(Observations(vector[None]))
         self.rewards[episode, step] = scores.reward[0]
@@ -130,12 +126,26 @@ class Run:
             yield Record(name, time, time - 1000, serialize_message(message))
 
 
-def write_bag(path, run=None, close=True, about=None, **config):
-    """A bag of the run; the run and its records."""
-    run = run or Run()
+def begin_bag(path, about=None, **config):
+    """A bag under way that knows the topics of a run."""
     bag = BagWriter(path, BagConfig(**config), about or {"task": "reach", "seed": "7"})
     for name in TYPES:
         bag.add_topic(topic(name))
+    return bag
+
+
+def write_records(path, records):
+    """A whole bag of these records."""
+    bag = begin_bag(path)
+    for record in records:
+        bag.write(record)
+    bag.close()
+
+
+def write_bag(path, run=None, close=True, about=None, **config):
+    """A bag of the run; the run and its records."""
+    run = run or Run()
+    bag = begin_bag(path, about, **config)
     records = list(run.records())
     for record in records:
         bag.write(record)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -76,7 +76,7 @@ def experiment(more: str) -> Way:
 
     def way(shell: Shell, line: str) -> None:
         words = shlex.split(line)
-        for option, value in itertools.pairwise(words):
+        for option, value in pairwise(words):
             assert option != "--config" or (shell.folder / value).is_file(), value
         command(f"{more} --output HERE/output/{words[2]}")(shell, line)
 

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import shutil
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,21 +15,31 @@ from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.bringup import table as bringup
-from bayes_curiosity_ros.bringup.processes import ProcessGroup, node_environment
-from bayes_curiosity_ros.bringup.up import FLAGS, LOG, add_bringup_arguments
+from bayes_curiosity_ros.bringup.arguments import arguments as bringup_arguments
+from bayes_curiosity_ros.bringup.arguments import robot_of
+from bayes_curiosity_ros.bringup.processes import ProcessGroup
+from bayes_curiosity_ros.bringup.table import nodes, parameter_files
+from bayes_curiosity_ros.bringup.up import LOG, add_bringup_arguments, words_of
+from bayes_curiosity_ros.configuration.ranges import parse_ranges
+from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
 from bayes_curiosity_ros.experiments.curves.command import write_figures, write_table
-from bayes_curiosity_ros.experiments.curves.jobs import Job, Record, Row
-from bayes_curiosity_ros.experiments.curves.settings import digest
-from bayes_curiosity_ros.experiments.engine.running import add_seeds_argument, chosen, parse_seeds
+from bayes_curiosity_ros.experiments.engine.arguments import (
+    add_output_arguments,
+    add_seeds_argument,
+)
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Record, Row
+from bayes_curiosity_ros.experiments.engine.settings import digest
 from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log
-from bayes_curiosity_ros.learning.preparation import Preparation, Prepared, prepare
+from bayes_curiosity_ros.learning.preparation import PreparedFiles
+from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
+from bayes_curiosity_ros.learning.settings import CHECKPOINT, LearnerConfig
 from bayes_curiosity_ros.learning.trainer import Iteration
-from bayes_curiosity_ros.resources import find
 
-TASK = "arm_reach"
+TASK = "arm_reach"  # in rows; what the arm does is "reach"
+LEARNER = LearnerConfig.learner
 POINTS = 60
 TIMESTEPS = 8_000
 IMITATION_EPOCHS = 1  # a policy that has imitated for longer has little left to learn
@@ -56,7 +63,7 @@ class ArmSettings:
         arm: what moved.
         robot: of `config/`; empty for the arm's own.
         imitation_epochs: of the policies' pre-training.
-        parameters: digest of the arm's parameter file.
+        parameters: digest of the arm's parameter files.
     """
 
     bonus: str
@@ -70,13 +77,9 @@ class ArmSettings:
         if self.timesteps < 1:
             raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 1")
 
-    def budget(self, job: Any) -> int | None:
-        """Budget of a run."""
-        return self.timesteps
-
-    def fingerprint(self) -> str:
-        """As canonical JSON."""
-        return json.dumps(dataclasses.asdict(self), indent=1, sort_keys=True)
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings as plain values."""
+        return dataclasses.asdict(self)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,21 +91,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Interrupted, the same command goes on where it was."
     )
     parser.add_argument(
-        "--bonus", nargs="+", default=["curiosity", "rnd"], metavar="NAME", help="to compare"
+        "--method",
+        "--bonus",
+        nargs="+",
+        default=["curiosity", "rnd"],
+        metavar="NAME",
+        help="bonuses to compare",
     )
     add_seeds_argument(parser, "0-4")
     parser.add_argument("--timesteps", type=int, default=TIMESTEPS, metavar="N", help="of a run")
-    parser.add_argument(
-        "--output", type=Path, default=Path("output/curves"), metavar="FOLDER",
-        help="the same as of `experiment curves`, to have all curves in one figure",
-    )  # fmt: skip
+    about = "the same as of `experiment curves`, to have all curves in one figure"
+    add_output_arguments(parser, "output/curves", about)
     parser.add_argument(
         "--imitation-epochs",
         type=int,
         default=IMITATION_EPOCHS,
         help="of the policies' pre-training",
     )
-    parser.add_argument("--no-plots", action="store_true", help="leave out the figures")
     parser.add_argument(
         "--simulated-operator",
         action="store_true",
@@ -113,17 +118,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, then table and figures of all that is in the folder."""
-    bonuses = chosen("bonus", arguments.bonus, bringup.BONUSES)
-    jobs = [Job(TASK, b, seed) for seed in parse_seeds(arguments.seeds) for b in bonuses]
+    bonuses = tuple(dict.fromkeys(arguments.method))
+    BONUSES.require(*bonuses)
+    seeds = parse_ranges(arguments.seeds, "--seeds")
+    jobs = [Job(TASK, LEARNER, bonus, seed) for seed in seeds for bonus in bonuses]
     for bonus in bonuses:  # checked before anything is spent
-        bringup.nodes(_launch_arguments(arguments, bonus, 0, Path()))
-    stores = {bonus: _store(arguments, bonus) for bonus in bonuses}
-    done = {row.job for store in stores.values() for row in store.load()}
+        nodes(_launch_arguments(arguments, bonus, 0, Path()))
+    cells = {Cell(TASK, LEARNER, bonus): _settings(arguments, bonus) for bonus in bonuses}
+    store = Store(arguments.output, cells)
+    done = {row.job for row in store.load()}
     missing = [job for job in jobs if job not in done]
     began_s = time.monotonic()
     for index, job in enumerate(missing):
         _announce(job, index, len(missing), time.monotonic() - began_s)
-        stores[job.bonus].append(run_job(job, arguments))
+        store.append(run_job(job, arguments))
     by_window = write_table(arguments.output)
     if not arguments.no_plots:
         write_figures(by_window, arguments.output)
@@ -136,47 +144,35 @@ def run_job(job: Job, arguments: argparse.Namespace) -> list[Row]:
     Raises:
         RunFailedError: it ended before its budget; the message says how to go on.
     """
-    folder = arguments.output / TASK / job.bonus / "runs" / f"seed_{job.seed}"
+    folder = job.cell.within(arguments.output) / f"seed_{job.seed}"
     files = prepared(arguments, job.seed)
-    words = [sys.executable, "-m", "bayes_curiosity_ros.cli", "up"]
-    given = _launch_arguments(arguments, job.bonus, job.seed, folder)
-    given |= {"model": str(files.curiosity.resolve()), "policy": str(files.policy.resolve())}
-    for name, value in given.items():
-        option = "--" + name.replace("_", "-")
-        if name not in FLAGS:
-            words += [option, value]
-        elif value == "true":
-            words.append(option)
+    given = _launch_arguments(arguments, job.method, job.seed, folder)
+    given |= {"model": str(files.model.resolve()), "policy": str(files.policy.resolve())}
     with ProcessGroup(folder / "log", loud=["up"]) as group:
-        group.start("up", words, node_environment())
+        group.start("up", words_of(given), node_environment())
         ended = group.wait()
     if ended.name == "":
         raise KeyboardInterrupt
     rows = read_log(folder / LOG) if ended.code == 0 else []
     if not rows or rows[-1].timesteps < arguments.timesteps:
         raise RunFailedError(
-            f"{job.bonus}, seed {job.seed} ended early with code {ended.code}; see {folder}/log, "
+            f"{job.method}, seed {job.seed} ended early with code {ended.code}; see {folder}/log, "
             "then give the same command to go on"
         )
     return rows_of(job, rows, arguments.timesteps)
 
 
-def prepared(arguments: argparse.Namespace, seed: int) -> Prepared:
-    """Demonstrations and embedding of all runs, and the policy of this seed."""
-    config = Preparation(
-        robot=bringup.robot_of(vars(arguments)),
-        imitation_epochs=arguments.imitation_epochs,
+def prepared(arguments: argparse.Namespace, seed: int) -> PreparedFiles:
+    """Demonstrations and model of all runs, and the policy of this seed."""
+    options = PrepareOptions(
+        robot=robot_of(vars(arguments)), imitation_epochs=arguments.imitation_epochs
     )
-    folder = arguments.output / "prepared" / f"{TASK}_{digest(dataclasses.asdict(config))}"
-    shared = prepare(config, folder, print)
-    if seed == config.seed:
-        return shared
-    mine = Prepared.within(folder / f"seed_{seed}")
-    mine.policy.parent.mkdir(exist_ok=True)
-    for name in ("demonstrations", "curiosity"):
-        if not getattr(mine, name).exists():
-            shutil.copyfile(getattr(shared, name), getattr(mine, name))
-    return prepare(dataclasses.replace(config, seed=seed), mine.policy.parent, print)
+    folder = arguments.output / "prepared" / f"{TASK}_{digest(dataclasses.asdict(options))}"
+    files = PreparedFiles.within(folder)
+    for wanted in (options.seed, seed):  # the first makes what all seeds share
+        files = dataclasses.replace(files, policy=folder / f"policy_{wanted}.pt")
+        prepare(dataclasses.replace(options, seed=wanted), files, print)
+    return files
 
 
 def rows_of(job: Job, episodes: Sequence[EpisodeRow], budget: int) -> list[Row]:
@@ -209,10 +205,10 @@ def _iteration(episodes: list[EpisodeRow]) -> Iteration:
 def _launch_arguments(
     arguments: argparse.Namespace, bonus: str, seed: int, folder: Path
 ) -> dict[str, str]:
-    names = [argument.name for argument in bringup.ARGUMENTS if argument.name not in OWN]
+    names = [each.name for each in bringup_arguments() if each.name not in OWN]
     given = {name: getattr(arguments, name) for name in names}
     operator = arguments.simulated_operator or arguments.arm == "sim"
-    resume = (folder / "checkpoint.pt").exists()
+    resume = (folder / CHECKPOINT).exists()
     given |= {"task": "reach", "bonus": bonus, "seed": seed, "output": folder, "resume": resume}
     given |= {"timesteps": arguments.timesteps, "simulated_operator": operator}
     return {
@@ -221,18 +217,17 @@ def _launch_arguments(
     }
 
 
-def _store(arguments: argparse.Namespace, bonus: str) -> Store[Row]:
-    settings = ArmSettings(
+def _settings(arguments: argparse.Namespace, bonus: str) -> ArmSettings:
+    return ArmSettings(
         bonus,
         arguments.timesteps,
         arguments.arm,
         arguments.robot,
         arguments.imitation_epochs,
-        digest(find("config/bringup", f"{arguments.arm}.yaml").read_text()),
+        digest([Path(path).read_text() for path in parameter_files(vars(arguments))]),
     )
-    return Store(arguments.output / TASK / bonus, settings, Row)
 
 
 def _announce(job: Job, index: int, count: int, elapsed_s: float) -> None:
     left = f", about {elapsed_s / index * (count - index) / 60:.0f} minutes left" if index else ""
-    print(f"run {index + 1} of {count}: {job.bonus}, seed {job.seed}{left}", flush=True)
+    print(f"run {index + 1} of {count}: {job.method}, seed {job.seed}{left}", flush=True)

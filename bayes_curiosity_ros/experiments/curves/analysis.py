@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW, WINDOW, Row
+from bayes_curiosity_ros.experiments.engine.jobs import LONG_WINDOW, WINDOW, Cell, Row
+from bayes_curiosity_ros.experiments.engine.statistics import by_run, final_part, first_success
 
-FINAL_SHARE = 0.1
 LEVELS = (0.25, 0.5, 0.75)
 MEASURES = {WINDOW: "successes_per_timestep", LONG_WINDOW: "successes_per_timestep_100"}
 
@@ -37,8 +36,7 @@ class Run:
 
     def final(self) -> float:
         """Mean over the last tenth of the run."""
-        late = self.timesteps > (1 - FINAL_SHARE) * self.timesteps[-1]
-        return float(self.values[late].mean())
+        return float(self.values[final_part(self.timesteps)].mean())
 
     def steps_to(self, level: float) -> float:
         """Timesteps at which `level` is first reached; infinite: never."""
@@ -47,7 +45,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Curve:
-    """All seeds of one (task, method)."""
+    """All seeds of one cell."""
 
     runs: Sequence[Run]
 
@@ -83,18 +81,23 @@ class Curve:
         return ordered_quartiles([run.first_success for run in self.runs])
 
 
-Curves = Mapping[tuple[str, str], Curve]
+Curves = Mapping[Cell, Curve]
 
 
-def curves_of(rows: Iterable[Row], window: int) -> dict[tuple[str, str], Curve]:
-    """Rows by (task, method), judged over the most recent `window` episodes."""
-    seeds: dict[tuple[str, str], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        seeds[row.task, row.bonus][row.seed].append(row)
+def curves_of(rows: Iterable[Row], window: int) -> dict[Cell, Curve]:
+    """Rows by cell, judged over the most recent `window` episodes."""
+    trained = [row for row in rows if row.timesteps > 0]
     return {
-        key: Curve([_run(run, MEASURES[window]) for run in by_seed.values()])
-        for key, by_seed in seeds.items()
+        cell: Curve([_run(run, MEASURES[window]) for run in runs.values()])
+        for cell, runs in by_run(trained).items()
     }
+
+
+def of_task(curves: Curves, task: str) -> dict[str, Curve]:
+    """A task's curves, by name: the method, and the learner where there are several."""
+    mine = {cell: curve for cell, curve in curves.items() if cell.task == task}
+    several = len({cell.learner for cell in mine}) > 1
+    return {f"{c.method} {c.learner}" if several else c.method: curve for c, curve in mine.items()}
 
 
 def grid_of(curves: Sequence[Curve], points: int = 200) -> np.ndarray:
@@ -116,10 +119,9 @@ def ordered_quartiles(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _run(rows: list[Row], measure: str) -> Run:
-    first = rows[-1].first_success
     return Run(
         rows[-1].seed,
         np.array([row.timesteps for row in rows], dtype=float),
         np.array([getattr(row, measure) for row in rows]),
-        float(first) if first >= 0 else float("inf"),
+        first_success(rows),
     )

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bayes_curiosity_ros.experiments.curves.analysis import Curve, Curves, first_time, grid_of
+from bayes_curiosity_ros.experiments.curves.analysis import (
+    Curve,
+    Curves,
+    first_time,
+    grid_of,
+    of_task,
+)
+from bayes_curiosity_ros.experiments.engine.tables import steps_text as steps
 
 OURS = "curiosity"
 VANILLA = "none"
@@ -27,9 +34,9 @@ class Verdict:
 def verdicts(curves: Curves) -> list[Verdict]:
     """Every claim for which there are curves."""
     found = []
-    for task in dict.fromkeys(task for task, _ in curves):
-        ours = curves.get((task, OURS))
-        others = {name: c for (t, name), c in curves.items() if t == task and name != OURS}
+    for task in dict.fromkeys(cell.task for cell in curves):
+        others = of_task(curves, task)
+        ours = others.pop(OURS, None)
         if ours is None or not others:
             continue
         if task == "grasp":
@@ -111,10 +118,3 @@ def median_reaches(curve: Curve, level: float) -> float:
     """Steps until the median over seeds is at a level."""
     grid = grid_of([curve])
     return first_time(grid, curve.quartiles(grid)[1], level)
-
-
-def steps(count: float) -> str:
-    """Steps, in thousands where there are many, or "never"."""
-    if not math.isfinite(count):
-        return "never"
-    return f"{count / 1000:.1f}k" if count >= 1000 else f"{count:.0f}"

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from bayes_curiosity_ros.experiments.curves.analysis import Curves
-from bayes_curiosity_ros.experiments.curves.jobs import Job, Work
+from bayes_curiosity_ros.experiments.engine.jobs import Job
+from bayes_curiosity_ros.experiments.engine.work import Work
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint
 from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.arm.view import episodes, film, robots_view, save
+from bayes_curiosity_ros.tasks.registry import TASKS
 
 EPISODES = 4
 SEED = 1000  # of the placements: none that a run was trained or reported with
@@ -22,12 +24,12 @@ SIZE = (320, 240)
 
 
 def film_best(curves: Curves, work: Work) -> list[Path]:
-    """Film the run with the highest final value on each task that `work` is about.
+    """Film the run with the highest final value on each of the arm's tasks in `work`.
 
     A film that is newer than the run is left as it is.
     """
     paths = []
-    for task in dict.fromkeys(task for task, _ in work.cells):
+    for task in dict.fromkeys(cell.task for cell in work.cells if TASKS[cell.task].arm):
         job = best_run(curves, work, task)
         if job is None:
             print(f"{task}: no run has its checkpoint here; no film", file=sys.stderr)
@@ -36,17 +38,19 @@ def film_best(curves: Curves, work: Work) -> list[Path]:
         paths.append(path)
         if path.exists() and path.stat().st_mtime > work.checkpoint(job).stat().st_mtime:
             continue
-        write_film(trained(job, work), work.ground(job.task, job.bonus).arm, path)
-        print(f"{path}: {job.bonus}, seed {job.seed}", file=sys.stderr)
+        arm = work.ground(job.cell).simulated
+        assert isinstance(arm, ArmTask)
+        write_film(trained(job, work), arm, path)
+        print(f"{path}: {job.method}, seed {job.seed}", file=sys.stderr)
     return paths
 
 
 def best_run(curves: Curves, work: Work, task: str) -> Job | None:
     """The run with the highest final value of those whose checkpoint is there."""
     finals = {
-        Job(task, method, run.seed): run.final()
-        for (name, method), curve in curves.items()
-        if name == task and (task, method) in work.cells
+        Job(*cell, run.seed): run.final()
+        for cell, curve in curves.items()
+        if cell.task == task and cell in work.cells
         for run in curve.runs
     }
     there = [job for job in finals if work.checkpoint(job).exists()]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bayes_curiosity_ros.experiments.curves.analysis import LEVELS, Curve, Curves
-from bayes_curiosity_ros.experiments.curves.claims import steps, verdicts
+from bayes_curiosity_ros.experiments.curves.analysis import LEVELS, Curve, Curves, of_task
+from bayes_curiosity_ros.experiments.curves.claims import verdicts
+from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
 
 LEGEND = """\
 Successes ÷ timesteps of the {window} most recent training episodes, exploration noise included.
@@ -30,27 +31,26 @@ def to_markdown(by_window: Mapping[int, Curves], claims: bool = True) -> str:
 
 
 def _section(window: int, curves: Curves) -> str:
-    levels = " | ".join(f"steps to {level:.0%}" for level in LEVELS)
-    head = f"| task | bonus | final | all | {levels} | first success | seeds |"
-    lines = []
-    for task in dict.fromkeys(task for task, _ in curves):
-        row = {name: curve for (t, name), curve in curves.items() if t == task}
-        best = max(curve.final() for curve in row.values())
-        lines += [_line(task, name, curve, best) for name, curve in row.items()]
-    table = [head, "|---" * (len(LEVELS) + 6) + "|", *lines, ""]
-    title = f"## Over {window} episodes\n"
-    return "\n".join([title, LEGEND.format(window=window), *table])
+    levels = [f"steps to {level:.0%}" for level in LEVELS]
+    head = ["task", "method", "final", "all", *levels, "first success", "seeds"]
+    rows = []
+    for task in dict.fromkeys(cell.task for cell in curves):
+        mine = of_task(curves, task)
+        best = max(curve.final() for curve in mine.values())
+        rows += [_row(task, name, curve, best) for name, curve in mine.items()]
+    title, legend = f"## Over {window} episodes\n", LEGEND.format(window=window)
+    return "\n".join([title, legend, markdown_table(head, rows)])
 
 
-def _line(task: str, name: str, curve: Curve, best: float) -> str:
+def _row(task: str, name: str, curve: Curve, best: float) -> list[str]:
     reached = [_quartiles(curve.steps_to(level * best)) for level in LEVELS]
     values = [f"{curve.final():.4f}", f"{curve.overall():.4f}"]
-    fields = [task, name, *values, *reached, _quartiles(curve.first_success())]
-    return "| " + " | ".join([*fields, str(len(curve.runs))]) + " |"
+    first = _quartiles(curve.first_success())
+    return [task, name, *values, *reached, first, str(len(curve.runs))]
 
 
 def _quartiles(values: tuple[float, float, float]) -> str:
-    lower, median, upper = (steps(value) for value in values)
+    lower, median, upper = (steps_text(value) for value in values)
     return f"{median} ({lower}, {upper})"
 
 

@@ -1,52 +1,140 @@
-"""What every experiment's command line shares: which seeds, where to run, how to stop."""
+"""Running what is missing of an experiment: check, prepare, train, with progress, and resume."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import signal
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+import sys
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from bayes_curiosity_ros.errors import ConfigError, unknown_name
+import torch
+from tqdm import tqdm
+
+from bayes_curiosity_ros.configuration.ranges import parse_ranges
+from bayes_curiosity_ros.experiments.engine.arguments import check_place
+from bayes_curiosity_ros.experiments.engine.build import Ground
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Row
 from bayes_curiosity_ros.experiments.engine.schedule import JobT, RowT, run_locally, run_on_ray
+from bayes_curiosity_ros.experiments.engine.settings import (
+    ExperimentSettings,
+    Selection,
+    load_settings,
+)
+from bayes_curiosity_ros.experiments.engine.store import Store
+from bayes_curiosity_ros.experiments.engine.work import Work
+
+REFRESH_S = 1.0
 
 
-def add_seeds_argument(parser: argparse.ArgumentParser, default: str) -> None:
-    """Option `--seeds`."""
-    parser.add_argument(
-        "--seeds", default=default, metavar="RANGE", help="for instance 0-9, or 100,102"
-    )
+def chosen_settings(arguments: argparse.Namespace) -> ExperimentSettings:
+    """What the configuration file says, confined to what the arguments name."""
+    settings = load_settings(arguments.config)
+    names = (arguments.task, arguments.learner, arguments.method)
+    settings = settings.only(Selection(*(tuple(part or ()) for part in names)))
+    if arguments.timesteps is None:
+        return settings
+    return settings.with_timesteps(arguments.timesteps)
 
 
-def add_files_arguments(parser: argparse.ArgumentParser, config: Path, output: str) -> None:
-    """Options `--config` and `--output`, with these defaults."""
-    parser.add_argument("--config", type=Path, default=config, metavar="FILE", help="all settings")
-    parser.add_argument(
-        "--output", type=Path, default=Path(output), metavar="FOLDER", help="of all results"
-    )
+def run_missing(
+    settings: ExperimentSettings, arguments: argparse.Namespace, keep_checkpoints: bool = True
+) -> Work:
+    """Check everything, prepare, then run the jobs that are not there yet.
+
+    Args:
+        settings: of the jobs; all of them are run.
+        arguments: seeds, place and output.
+        keep_checkpoints: whether finished runs can be looked at, and filmed, afterwards.
+    """
+    check_place(arguments)
+    jobs = jobs_of(settings, parse_ranges(arguments.seeds, "--seeds"))
+    torch.set_num_threads(1)
+    work = work_of(settings, arguments.output)
+    store = Store(arguments.output, work.cells)
+    done = {row.job for row in store.load()}
+    missing = [job for job in jobs if job not in done]
+    if len(missing) < len(jobs):
+        print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are already there", file=sys.stderr)
+    with interruptible():
+        prepare(missing, work, arguments.workers)
+        for job in train(missing, work, store, arguments):
+            if not keep_checkpoints:
+                work.forget(job)
+    return work
 
 
-def add_place_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options that say where jobs run."""
-    parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
-    )
-    parser.add_argument(
-        "--cluster",
-        nargs="?",
-        const="local",
-        metavar="ADDRESS",
-        help="run on Ray: an address, auto, or nothing to start one on this machine",
-    )
+def jobs_of(settings: ExperimentSettings, seeds: Sequence[int]) -> list[Job]:
+    """Every run. Seeds vary slowest, so that early results cover everything."""
+    return [Job(*cell, seed) for seed in seeds for cell in settings.cells()]
 
 
-def check_place(arguments: argparse.Namespace) -> None:
-    """Complain of impossible places before any work is spent."""
-    if arguments.workers < 1:
-        raise ConfigError(f"--workers {arguments.workers}; at least 1 is needed")
+def work_of(settings: ExperimentSettings, folder: Path) -> Work:
+    """Every cell, checked: a bad setting fails now and not in an hour."""
+    cells = {}
+    for cell in settings.cells():
+        ground = Ground(settings.cell(cell), folder / "prepared")
+        ground.check()
+        cells[cell] = ground.cell
+    return Work(cells, folder)
+
+
+@dataclass(frozen=True)
+class Unprepared:
+    """What lacks some preparation.
+
+    Attributes:
+        seeds: of the task's cells that lack something.
+        line: of the terminal that the task's progress is shown on.
+    """
+
+    seeds: Mapping[Cell, Sequence[int]]
+    line: int
+
+
+def prepare(jobs: list[Job], work: Work, workers: int) -> None:
+    """Make demonstrations, embeddings and imitated policies of these jobs, each once.
+
+    Args:
+        jobs: to be run.
+        work: that runs them.
+        workers: processes; each prepares a task.
+    """
+    seeds: dict[str, dict[Cell, list[int]]] = {}
+    for cell in dict.fromkeys(job.cell for job in jobs):
+        wanted = [job.seed for job in jobs if job.cell == cell]
+        if not work.ground(cell).ready(wanted):
+            seeds.setdefault(cell.task, {})[cell] = wanted
+    by_task = [Unprepared(cells, line) for line, cells in enumerate(seeds.values())]
+    with closing(run_locally(by_task, partial(prepare_task, work), workers)) as prepared:
+        for _ in prepared:
+            pass
+
+
+def prepare_task(work: Work, unprepared: Unprepared) -> list[Row]:
+    """Make what a task's runs start from; no rows come of it."""
+    torch.set_num_threads(1)
+    tell = partial(tqdm.write, file=sys.stderr)
+    for cell, seeds in unprepared.seeds.items():
+        work.ground(cell, tell, unprepared.line).make(seeds)
+    return []
+
+
+def train(
+    jobs: list[Job], work: Work, store: Store, arguments: argparse.Namespace
+) -> Generator[Job, None, None]:
+    """Run jobs; each is yielded when it has finished and is saved."""
+    if not jobs:
+        return
+    with progress(jobs, work), closing(results_of(jobs, work, arguments)) as results:
+        for job, rows in results:
+            store.append(rows)
+            yield job
 
 
 def results_of(
@@ -58,35 +146,45 @@ def results_of(
     return run_locally(jobs, work, arguments.workers)
 
 
-def parse_seeds(text: str) -> list[int]:
-    """ "0-9" or "100,102" or a mixture, as numbers.
+@contextmanager
+def progress(jobs: list[Job], work: Work) -> Generator[None, None, None]:
+    """Show a bar over the timesteps of all jobs, read from what the workers leave on disk."""
+    budgets = {job: work.cells[job.cell].timesteps for job in jobs}
 
-    Raises:
-        ConfigError: not such a list, or an empty one.
-    """
-    seeds: list[int] = []
-    try:
-        for part in text.split(","):
-            first, _, last = part.partition("-")
-            seeds += range(int(first), int(last or first) + 1)
-    except ValueError:
-        raise ConfigError(f"--seeds {text!r} is not like 0-9 or 100,102") from None
-    if not seeds:
-        raise ConfigError(f"--seeds {text!r} names no seed")
-    return list(dict.fromkeys(seeds))
+    def taken() -> list[int]:
+        return [min(work.progress(job), budget) for job, budget in budgets.items()]
 
+    def show() -> None:
+        steps = taken()
+        ended = sum(n == budget for n, budget in zip(steps, budgets.values(), strict=True))
+        bar.set_postfix_str(f"{ended} of {len(jobs)} runs", refresh=False)
+        bar.update(sum(steps) - bar.n)
 
-def chosen(kind: str, names: list[str] | None, valid: tuple[str, ...]) -> tuple[str, ...]:
-    """The names asked for, all of them valid ones; all valid ones if none is."""
-    for name in names or []:
-        if name not in valid:
-            raise unknown_name(kind, name, valid)
-    return valid if names is None else tuple(dict.fromkeys(names))
+    def watch() -> None:
+        while not over.wait(REFRESH_S):
+            show()
+
+    over = threading.Event()
+    with tqdm(
+        total=sum(budgets.values()),
+        initial=sum(taken()),
+        unit="step",
+        unit_scale=True,
+        smoothing=0.05,
+    ) as bar:
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+            show()
 
 
 @contextmanager
 def interruptible() -> Generator[None, None, None]:
-    """SIGTERM as Ctrl-C, and both even where a shell started us with them ignored."""
+    """Take SIGTERM as Ctrl-C, and both even where a shell started us with them ignored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

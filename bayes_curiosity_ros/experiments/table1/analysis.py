@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_curiosity_ros.experiments.table1.jobs import Row
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
+from bayes_curiosity_ros.experiments.engine.statistics import by_run, final_part, first_success
 
-FINAL_SHARE = 0.1
 SMOOTHING = 3
 LEARNED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class Cell:
-    """All seeds of one (task, algorithm, bonus).
+class CellReturns:
+    """What all seeds of one cell came to.
 
     Attributes:
         timesteps: (K,) nominal steps of the evaluations, the one before training included.
@@ -31,8 +30,7 @@ class Cell:
 
     def scores(self) -> np.ndarray:
         """(seeds,): mean return of the evaluations in the last tenth of the budget."""
-        late = self.timesteps > (1 - FINAL_SHARE) * self.timesteps[-1]
-        return self.returns[:, late].mean(axis=1)
+        return self.returns[:, final_part(self.timesteps)].mean(axis=1)
 
     def quartiles(self) -> tuple[float, float, float]:
         """Median, lower and upper quartile of the scores over seeds."""
@@ -57,6 +55,9 @@ class Cell:
         return float((ordered[middle - 1] + ordered[middle]) / 2)
 
 
+Cells = Mapping[Cell, CellReturns]
+
+
 @dataclass(frozen=True)
 class Speedup:
     """Baseline's steps to its best ÷ curiosity's steps to match it.
@@ -78,7 +79,7 @@ def smooth(values: np.ndarray) -> np.ndarray:
     return np.convolve(values, kernel, "same") / np.convolve(np.ones(len(values)), kernel, "same")
 
 
-def speedup(baseline: Cell, curiosity: Cell, share: float = 1.0) -> Speedup | None:
+def speedup(baseline: CellReturns, curiosity: CellReturns, share: float = 1.0) -> Speedup | None:
     """How much sooner curiosity reaches the baseline's best; None if neither learned.
 
     Args:
@@ -103,22 +104,23 @@ def speedup(baseline: Cell, curiosity: Cell, share: float = 1.0) -> Speedup | No
     return Speedup(float(steps / first), mark)
 
 
-def cells_of(rows: Iterable[Row], evaluations: int) -> dict[tuple[str, str, str], Cell]:
-    """Group rows by (task, algorithm, bonus), aligned on the nominal evaluation times."""
-    runs: dict[tuple[str, str, str], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        runs[row.task, row.algorithm, row.bonus][row.seed].append(row)
-    return {key: _cell(list(seeds.values()), evaluations) for key, seeds in runs.items()}
+def cells_of(rows: Iterable[Row], points: int) -> dict[Cell, CellReturns]:
+    """Rows by cell, aligned on the nominal times of their evaluations.
+
+    Args:
+        rows: of any cells; all are evaluated.
+        points: evaluations of a run, the one before training left out.
+    """
+    return {cell: _returns(list(runs.values()), points) for cell, runs in by_run(rows).items()}
 
 
-def _cell(seeds: list[list[Row]], evaluations: int) -> Cell:
+def _returns(runs: list[list[Row]], points: int) -> CellReturns:
     """Align seeds: an evaluation belongs to the last nominal time that it has passed."""
-    budget = min(run[-1].timesteps for run in seeds)
-    grid = np.arange(evaluations + 1) * budget / evaluations
-    returns = np.empty((len(seeds), len(grid)))
-    for index, run in enumerate(seeds):
+    budget = min(run[-1].timesteps for run in runs)
+    grid = np.arange(points + 1) * budget / points
+    returns = np.empty((len(runs), len(grid)))
+    for index, run in enumerate(runs):
         taken = np.array([row.timesteps for row in run])
         which = np.searchsorted(taken, grid, side="left").clip(0, len(run) - 1)
-        returns[index] = np.array([row.extrinsic_return for row in run])[which]
-    first = [float(run[-1].first_success) for run in seeds]
-    return Cell(grid, returns, np.array([value if value >= 0 else np.inf for value in first]))
+        returns[index] = np.array([row.evaluation_return for row in run])[which]
+    return CellReturns(grid, returns, np.array([first_success(run) for run in runs]))

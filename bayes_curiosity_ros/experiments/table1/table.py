@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
 from bayes_curiosity_ros.experiments.table1 import paper
-from bayes_curiosity_ros.experiments.table1.analysis import Cell, speedup
-from bayes_curiosity_ros.experiments.table1.settings import ALGORITHMS, BONUSES
+from bayes_curiosity_ros.experiments.table1.analysis import CellReturns, Cells, speedup
 
-Cells = Mapping[tuple[str, str, str], Cell]
+OURS, VANILLA = "curiosity", "none"
 MOST = 0.9
+HEAD = [
+    "task", "method", "reward", "paper", "speedup", "paper", "to 90 %", "first success", "seeds"
+]  # fmt: skip
 MARKS = {"": "", "never learned": " †", "not matched": " ‡"}
 LEGEND = """\
 Reward: per seed, the mean extrinsic return of the evaluations (no noise, no bonus) in the last
@@ -24,41 +27,27 @@ first successful episode, and how many seeds had one.
 
 
 def to_markdown(cells: Cells) -> str:
-    """One table per algorithm, tasks and bonuses as rows, then how the claims fared."""
-    tasks = list(dict.fromkeys(task for task, _, _ in cells))
+    """One table per learner, tasks and methods as rows, then how the claims fared."""
     parts = [LEGEND]
-    for algorithm in ALGORITHMS:
-        lines = [
-            _row(cells, task, algorithm, bonus)
-            for task in tasks
-            for bonus in BONUSES
-            if (task, algorithm, bonus) in cells
-        ]
-        if lines:
-            head = (
-                "| task | bonus | reward | paper | speedup | paper | to 90 % | first success "
-                "| seeds |"
-            )
-            parts.append("\n".join([f"## {algorithm}\n", head, "|---" * 9 + "|", *lines, ""]))
-    parts.append(_claims(cells))
-    return "\n".join(parts)
+    for learner in dict.fromkeys(cell.learner for cell in cells):
+        rows = [_row(cells, cell) for cell in cells if cell.learner == learner]
+        parts.append(f"## {learner}\n\n{markdown_table(HEAD, rows)}")
+    return "\n".join([*parts, _claims(cells)])
 
 
-def _row(cells: Cells, task: str, algorithm: str, bonus: str) -> str:
-    key = (task, algorithm, bonus)
-    cell = cells[key]
-    fields = [
-        task,
-        bonus,
-        quartiles_text(cell.quartiles()),
-        quartiles_text(paper.REWARD[key]) if key in paper.REWARD else "–",
-        _speedup(cells, key),
-        f"{paper.SPEEDUP[key]:g}" if key in paper.SPEEDUP else "–",
-        _speedup(cells, key, MOST),
-        _first_success(cell),
-        str(len(cell.returns)),
+def _row(cells: Cells, cell: Cell) -> list[str]:
+    returns = cells[cell]
+    return [
+        cell.task,
+        cell.method,
+        quartiles_text(returns.quartiles()),
+        quartiles_text(paper.REWARD[cell]) if cell in paper.REWARD else "–",
+        _speedup(cells, cell),
+        f"{paper.SPEEDUP[cell]:g}" if cell in paper.SPEEDUP else "–",
+        _speedup(cells, cell, MOST),
+        _first_success(returns),
+        str(len(returns.returns)),
     ]
-    return "| " + " | ".join(fields) + " |"
 
 
 def quartiles_text(values: tuple[float, float, float]) -> str:
@@ -66,37 +55,37 @@ def quartiles_text(values: tuple[float, float, float]) -> str:
     return "{:.1f} ({:.1f}, {:.1f})".format(*values)
 
 
-def _speedup(cells: Cells, key: tuple[str, str, str], share: float = 1.0) -> str:
-    curious = cells.get((key[0], key[1], "curiosity"))
-    if key[2] == "curiosity" or curious is None:
+def _speedup(cells: Cells, cell: Cell, share: float = 1.0) -> str:
+    curious = cells.get(cell._replace(method=OURS))
+    if cell.method == OURS or curious is None:
         return "–"
-    result = speedup(cells[key], curious, share)
+    result = speedup(cells[cell], curious, share)
     return "neither learned" if result is None else f"{result.value:.2f}{MARKS[result.mark]}"
 
 
-def _first_success(cell: Cell) -> str:
-    median, worst = cell.median_first_success(), float(cell.first_success.max())
-    found = int(sum(math.isfinite(value) for value in cell.first_success))
-    steps = [thousands(value) for value in (median, float(cell.first_success.min()), worst)]
-    return f"{steps[0]} ({steps[1]}–{steps[2]}), {found} of {len(cell.returns)}"
-
-
-def thousands(steps: float) -> str:
-    """Steps in thousands; infinitely many: never."""
-    return f"{steps / 1000:.1f}k" if math.isfinite(steps) else "never"
+def _first_success(returns: CellReturns) -> str:
+    steps = returns.first_success
+    found = int(sum(math.isfinite(value) for value in steps))
+    median, best, worst = (
+        steps_text(value)
+        for value in (returns.median_first_success(), float(steps.min()), float(steps.max()))
+    )
+    return f"{median} ({best}–{worst}), {found} of {len(steps)}"
 
 
 def _claims(cells: Cells) -> str:
     """How often curiosity did as well as the paper's, and as well as no bonus."""
     pairs = [
-        (key, cell, cells[key[0], key[1], "none"])
-        for key, cell in cells.items()
-        if key[2] == "curiosity" and (key[0], key[1], "none") in cells
+        (cell, returns, vanilla)
+        for cell, returns in cells.items()
+        if cell.method == OURS and (vanilla := cells.get(cell._replace(method=VANILLA)))
     ]
     total = len(pairs)
     counts = {
         "median ≥ the paper's curiosity median": sum(
-            cell.quartiles()[0] >= paper.REWARD[key][0] for key, cell, _ in pairs
+            c.quartiles()[0] >= paper.REWARD[cell][0]
+            for cell, c, _ in pairs
+            if cell in paper.REWARD
         ),
         "median ≥ vanilla's": sum(c.quartiles()[0] >= v.quartiles()[0] for _, c, v in pairs),
         "speedup over vanilla > 1": sum(_faster(c, v, 1.0) for _, c, v in pairs),
@@ -111,6 +100,6 @@ def _claims(cells: Cells) -> str:
     return "\n".join(["## Claims\n", *lines, ""])
 
 
-def _faster(curious: Cell, vanilla: Cell, share: float) -> bool:
+def _faster(curious: CellReturns, vanilla: CellReturns, share: float) -> bool:
     ratio = speedup(vanilla, curious, share)
     return ratio is not None and ratio.value > 1

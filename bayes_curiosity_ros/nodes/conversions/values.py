@@ -25,4 +25,4 @@ def stamp_of(seconds: float) -> Time:
 
 def seconds_of(stamp: Time) -> float:
     """The reverse of `stamp_of`."""
-    return stamp.sec + stamp.nanosec * 1e-9
+    return float(stamp.sec + stamp.nanosec * 1e-9)

@@ -1,15 +1,21 @@
-"""What every arm offers, simulated or real."""
+"""What every arm offers, simulated or real, and the registry of arms."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.robot.decisions import Change
+from bayes_curiosity_ros.robot.device import DeviceInputs
+
+if TYPE_CHECKING:
+    from bayes_curiosity_ros.robot.config import RobotConfig
+    from bayes_curiosity_ros.robot.stepper import Stepper
 
 
 class ArmError(BayesCuriosityError):
@@ -62,11 +68,13 @@ class Executed:
 
 
 @runtime_checkable
-class Arm(AbstractContextManager, Protocol):
+class Arm(Protocol):
     """An arm that moves in control steps; usable as a context manager."""
 
     @property
-    def joint_names(self) -> tuple[str, ...]: ...
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, from base to hand."""
+        ...
 
     def connect(self, timeout_s: float) -> None:
         """Make it ready to move.
@@ -120,3 +128,76 @@ class Arm(AbstractContextManager, Protocol):
     def release(self) -> None:
         """Allow motion again."""
         ...
+
+    def clear_faults(self) -> None:
+        """Make the driver forget its faults, on the operator's request only.
+
+        Raises:
+            ArmError: the driver refuses, or did not answer in time.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+@runtime_checkable
+class PlacedArm(Arm, Protocol):
+    """An arm in simulation: an episode begins by placing it and the object, not by homing."""
+
+    def begin(self, seed: int) -> None:
+        """Put arm and object where the episode of this seed begins."""
+        ...
+
+
+@dataclass(frozen=True)
+class SimulatedCell:
+    """A task's cell, for an arm that is simulated in it.
+
+    Attributes:
+        robot: the arm and its table, as the task has them.
+        stepper: what advances the cell's rows.
+        start: the row at which the episode of a seed begins.
+    """
+
+    robot: RobotConfig
+    stepper: Stepper
+    start: Callable[[int], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ArmInputs(DeviceInputs):
+    """What an arm is made from.
+
+    Attributes:
+        max_speed_deg_s: largest speed of any joint of a real arm.
+        cell: gives the task's cell; asked only by a simulated arm.
+    """
+
+    max_speed_deg_s: float
+    cell: Callable[[], SimulatedCell]
+
+
+@dataclass(frozen=True)
+class ArmEntry:
+    """A kind of arm.
+
+    Attributes:
+        name: what users type.
+        make: makes an arm, not connected yet, from its inputs.
+        real: whether metal moves, so that collisions are always checked.
+        robot: its own file in config/robots/, used where the user names none.
+        needs: arguments of the bringup that it cannot do without.
+        parameters: the arm node's parameter that each argument of the bringup sets.
+    """
+
+    name: str
+    make: Callable[[ArmInputs], Arm]
+    real: bool = True
+    robot: str = "jaco.yaml"
+    needs: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+ARMS: Registry[ArmEntry] = Registry("arm", ArmEntry, "bayes_curiosity_ros.robot.arms")

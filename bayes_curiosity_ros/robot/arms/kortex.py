@@ -6,7 +6,6 @@ The Jaco gen 2 of the paper does not speak Kortex: it has the `trajectory` arm.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
-from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
+from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
 from bayes_curiosity_ros.robot.arms.kortex_calls import KortexCalls, load_api
 from bayes_curiosity_ros.robot.arms.kortex_reach import ReachAction
 from bayes_curiosity_ros.robot.arms.real import HOMED_RAD, HOMING_SHARE, RealArm
@@ -35,17 +35,16 @@ class KortexConfig:
     """How to reach the arm, and how hard it may push.
 
     Attributes:
-        ip: address of the arm.
-        port: of its TCP interface.
-        username: of the arm's web application.
+        ip: network address of the arm.
+        port: port of its TCP interface.
+        username: user of the arm's web application.
         password: better left empty: then the environment variable KORTEX_PASSWORD counts.
         mode: joint_speeds renews speeds every control step, and moves smoothly. reach_angles
             sends a joint goal, and waits until the arm says that it is there: slower, and at
             rest between steps.
-        max_speed_deg_s: of any joint.
-        max_torque_nm: of any joint; more stops the arm.
+        max_torque_nm: largest torque of any joint; more stops the arm.
         call_timeout_s: longest wait for an answer of the arm.
-        reach_timeout_s: in reach_angles, how much later than due a motion may end.
+        reach_timeout_s: how much later than due a motion may end in the mode reach_angles.
     """
 
     ip: str = ""
@@ -53,7 +52,6 @@ class KortexConfig:
     username: str = "admin"
     password: str = ""
     mode: str = "joint_speeds"
-    max_speed_deg_s: float = 10.0
     max_torque_nm: float = 25.0
     call_timeout_s: float = 0.5
     reach_timeout_s: float = 3.0
@@ -61,10 +59,7 @@ class KortexConfig:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise unknown_name("kortex.mode", self.mode, MODES)
-        for name in ("max_speed_deg_s", "max_torque_nm", "call_timeout_s", "reach_timeout_s"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ConfigError(f"kortex.{name} = {value}; it must be above 0")
+        require_positive(self, "max_torque_nm", "call_timeout_s", "reach_timeout_s")
 
     def require_credentials(self) -> str:
         """The password, from the parameter or the environment."""
@@ -77,11 +72,18 @@ class KortexConfig:
 
 
 class KortexArm(RealArm):
-    """Joint speeds persist, so `halt` must be called; a joint goal ends by itself."""
+    """Joint speeds persist, so `halt` must be called; a joint goal ends by itself.
 
-    def __init__(self, robot: RobotConfig, config: KortexConfig) -> None:
+    Args:
+        robot: which arm on which table.
+        config: how to reach it.
+        max_speed_deg_s: largest speed of any joint.
+    """
+
+    def __init__(self, robot: RobotConfig, config: KortexConfig, max_speed_deg_s: float) -> None:
         super().__init__(robot)
         self.config = config
+        self._max_speed_deg_s = max_speed_deg_s
         self._password = config.require_credentials()
         self._api = load_api()
         self._calls = KortexCalls(self._api, config.call_timeout_s)
@@ -174,7 +176,6 @@ class KortexArm(RealArm):
             self._calls(self._robot_client.Stop)
 
     def clear_faults(self) -> None:
-        """On the operator's request only."""
         self._calls(self._robot_client.ClearFaults)
 
     def _home_piece(self, away: np.ndarray) -> None:
@@ -192,11 +193,11 @@ class KortexArm(RealArm):
     ) -> None:
         """Begin a motion in no less than `least_s`, at most at a share of the speed limit."""
         way = float(np.degrees(np.abs(target - measured)).max())
-        duration_s = max(least_s, way / (share * self.config.max_speed_deg_s))
+        duration_s = max(least_s, way / (share * self._max_speed_deg_s))
         self._motion = ReachAction(self._calls, self._robot_client, target, duration_s)
 
     def _send_speeds(self, speeds_deg_s: np.ndarray) -> None:
-        limit = self.config.max_speed_deg_s
+        limit = self._max_speed_deg_s
         message = self._api.base_messages.JointSpeeds()
         for index, speed in enumerate(np.clip(speeds_deg_s, -limit, limit)):
             joint = message.joint_speeds.add()
@@ -226,6 +227,14 @@ class KortexArm(RealArm):
 
     def _report(self, error: Any) -> None:
         """The transport lost its other end; the next call says so."""
+
+
+@ARMS.register(
+    "kortex", robot="gen3.yaml", needs=("robot_ip",), parameters={"robot_ip": "kortex.ip"}
+)
+def _make(inputs: ArmInputs) -> KortexArm:
+    config = inputs.declare(KortexConfig(), "kortex.")
+    return KortexArm(inputs.robot, config, inputs.max_speed_deg_s)
 
 
 def _largest(angles: np.ndarray) -> str:

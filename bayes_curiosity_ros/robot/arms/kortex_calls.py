@@ -62,7 +62,7 @@ class KortexCalls:
     """Every call has a limit, and fails with a sentence.
 
     Args:
-        api: of `load_api`.
+        api: the vendor's modules, as `load_api` gives them.
         timeout_s: longest wait for an answer of the arm.
     """
 

@@ -22,7 +22,7 @@ class ReachAction:
         calls: how to call the arm.
         client: its BaseClient.
         joints: (J,) goal in [rad].
-        duration_s: of the motion; without it the arm would go as fast as it can.
+        duration_s: duration of the motion; without it the arm would go as fast as it can.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ReachAction:
         return action
 
     def _note(self, notification: Any) -> None:
-        """On the receive thread of the API, which must not be held up."""
+        """Note how the motion ended; called on the API's receive thread, which must not wait."""
         messages, event = self._calls.api.base_messages, notification.action_event
         if event in (messages.ACTION_ABORT, messages.ACTION_PREPROCESS_ABORT):
             self._aborted = int(notification.abort_details)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
+from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 
@@ -33,8 +33,8 @@ class MoveitConfig:
     Attributes:
         group: planning group of the arm.
         home: named state of the SRDF to go home to; empty for the robot file's ready pose.
-        config_package: of `moveit_configs_utils`; empty where the node's parameters hold the
-            configuration already.
+        config_package: package that `moveit_configs_utils` reads the configuration from; empty
+            where the node's parameters hold it already.
         trajectory: topics of the controller.
     """
 
@@ -134,3 +134,8 @@ class MoveitArm(TrajectoryArm):
         builder = utilities.MoveItConfigsBuilder(package.removesuffix("_moveit_config"))
         # The default also loads pilz, which wants a file of its own.
         return builder.planning_pipelines(pipelines=["ompl"]).to_moveit_configs().to_dict()
+
+
+@ARMS.register("moveit")
+def _make(inputs: ArmInputs) -> MoveitArm:
+    return MoveitArm(inputs.robot, inputs.declare(MoveitConfig(), "moveit."), inputs.node)

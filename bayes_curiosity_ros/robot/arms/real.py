@@ -129,6 +129,9 @@ class RealArm(Device):
         self._stopped = ""
         self._interrupt.clear()
 
+    def clear_faults(self) -> None:
+        """Nothing to clear, unless a driver that keeps faults says how."""
+
     @abstractmethod
     def open(self, timeout_s: float) -> None:
         """Reach the driver; raise ArmError with what to check."""

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bayes_curiosity_ros.errors import InputError
-from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.arms.arm import (
+    ARMS,
+    ArmError,
+    ArmInputs,
+    ArmState,
+    ArmStoppedError,
+    Executed,
+)
 from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.decisions import Change, Commanded
@@ -26,12 +35,20 @@ class SimulatedArm(Device):
 
     Args:
         robot: the cell.
-        stepper: of a task, to share its rows; a new one for `robot` when None.
+        stepper: a task's stepper, to share its rows; a new one for `robot` when None.
+        start: the row at which the episode of a seed begins; when None, the ready pose with the
+            object in the middle of the table.
     """
 
-    def __init__(self, robot: RobotConfig, stepper: Stepper | None = None) -> None:
+    def __init__(
+        self,
+        robot: RobotConfig,
+        stepper: Stepper | None = None,
+        start: Callable[[int], np.ndarray] | None = None,
+    ) -> None:
         self.robot = robot
         self.stepper = stepper or Stepper(build_world(robot), threads=1)
+        self._start = start or (lambda seed: self._ready())
         self.filter = SafetyFilter(robot) if robot.safety.collisions else None
         self._row: np.ndarray | None = None
         self._velocity = np.zeros(len(robot.arm.joints))
@@ -50,12 +67,13 @@ class SimulatedArm(Device):
         return self._row
 
     def connect(self, timeout_s: float) -> None:
-        table = self.robot.world.table
-        spot = [*table.center_m, self.robot.world.object.height_m / 2]
-        self.place(self.stepper.initial(np.array([self.robot.arm.ready_rad]), np.array([spot]))[0])
+        self.place(self._ready())
 
     def disconnect(self) -> None:
         self._row = None
+
+    def begin(self, seed: int) -> None:
+        self.place(self._start(seed))
 
     def place(self, row: np.ndarray) -> None:
         """Begin an episode at this row: arm and object stand where it says."""
@@ -119,6 +137,15 @@ class SimulatedArm(Device):
     def release(self) -> None:
         self._stopped = ""
 
+    def clear_faults(self) -> None:
+        """Nothing to clear: a simulated driver has no faults."""
+
+    def _ready(self) -> np.ndarray:
+        """The ready pose, with the object in the middle of the table."""
+        world = self.robot.world
+        spot = [*world.table.center_m, world.object.height_m / 2]
+        return self.stepper.initial(np.array([self.robot.arm.ready_rad]), np.array([spot]))[0]
+
     def _permit(self, deltas: np.ndarray, gripper: float) -> tuple[np.ndarray, float, Change, str]:
         joints = len(self.joint_names)
         if self.filter is None:
@@ -145,3 +172,10 @@ class SimulatedArm(Device):
             return 0.0
         angle = float(qpos[world.gripper_qpos[: len(gripper.fingers)]].mean())
         return float(np.clip((angle - gripper.open_rad) / gripper.travel_rad, 0.0, 1.0))
+
+
+@ARMS.register("sim", real=False)
+def _make(inputs: ArmInputs) -> SimulatedArm:
+    """An arm in the task's own cell: it moves exactly as the task does in process."""
+    cell = inputs.cell()
+    return SimulatedArm(cell.robot, cell.stepper, cell.start)

@@ -21,7 +21,7 @@ from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState
+from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
 from bayes_curiosity_ros.robot.arms.real import RealArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 
@@ -36,9 +36,10 @@ class TrajectoryConfig:
     """How a driver names things.
 
     Attributes:
-        command_topic: of trajectory_msgs/JointTrajectory.
-        state_topic: of sensor_msgs/JointState.
-        gripper_topic: of std_msgs/Float64, 0 open … 1 closed; empty for none.
+        command_topic: topic that the driver takes trajectory_msgs/JointTrajectory from.
+        state_topic: topic that the driver publishes sensor_msgs/JointState on.
+        gripper_topic: topic for the gripper, std_msgs/Float64 from 0 open to 1 closed; empty for
+            none.
         driver_joints: the driver's names of the joints, from base to hand; empty where they
             are those of the robot file.
         driver_fingers: the driver's names of the finger joints, where its joint states have them.
@@ -187,3 +188,16 @@ class TrajectoryArm(RealArm):
         if np.isfinite(angle):
             share = (angle - gripper.open_rad) / gripper.travel_rad
             self._measured_gripper = float(np.clip(share, 0.0, 1.0))
+
+
+@ARMS.register(
+    "trajectory",
+    needs=("command_topic", "state_topic"),
+    parameters={
+        "command_topic": "trajectory.command_topic",
+        "state_topic": "trajectory.state_topic",
+    },
+)
+def _make(inputs: ArmInputs) -> TrajectoryArm:
+    config = inputs.declare(TrajectoryConfig(), "trajectory.")
+    return TrajectoryArm(inputs.robot, config, inputs.node)

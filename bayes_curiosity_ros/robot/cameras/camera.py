@@ -1,16 +1,19 @@
-"""What every RGBD camera offers, simulated or real."""
+"""What every RGBD camera offers, simulated or real, and the registry of cameras."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.robot.arms.arm import ArmState
 from bayes_curiosity_ros.robot.composition import look_at
-from bayes_curiosity_ros.robot.config import CameraConfig
+from bayes_curiosity_ros.robot.config import CameraConfig, RobotConfig
+from bayes_curiosity_ros.robot.device import DeviceInputs
 
 
 class CameraError(BayesCuriosityError):
@@ -75,14 +78,18 @@ class Extrinsics:
 
 
 @runtime_checkable
-class Camera(AbstractContextManager, Protocol):
+class Camera(Protocol):
     """An RGBD camera; usable as a context manager."""
 
     @property
-    def intrinsics(self) -> Intrinsics: ...
+    def intrinsics(self) -> Intrinsics:
+        """How its frames map directions to pixels."""
+        ...
 
     @property
-    def extrinsics(self) -> Extrinsics: ...
+    def extrinsics(self) -> Extrinsics:
+        """Where it stands in the world."""
+        ...
 
     def connect(self, timeout_s: float) -> None:
         """Start it.
@@ -103,3 +110,50 @@ class Camera(AbstractContextManager, Protocol):
             CameraError: not connected, or none came in time.
         """
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+@runtime_checkable
+class PosedCamera(Camera, Protocol):
+    """A camera in simulation: it sees the cell as it was told last."""
+
+    def pose(self, state: ArmState) -> None:
+        """Take the pose of the cell; the next frame carries its stamp.
+
+        Raises:
+            CameraError: not connected.
+            InputError: the state does not say where the object is.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class CameraInputs(DeviceInputs):
+    """What a camera is made from; the robot's world.camera says what the frames look like.
+
+    Attributes:
+        cell: gives the cell as the task has it; asked only by a simulated camera.
+    """
+
+    cell: Callable[[], RobotConfig]
+
+
+@dataclass(frozen=True)
+class CameraEntry:
+    """A kind of camera.
+
+    Attributes:
+        name: what users type.
+        make: makes a camera, not connected yet, from its inputs.
+    """
+
+    name: str
+    make: Callable[[CameraInputs], Camera]
+
+
+CAMERAS: Registry[CameraEntry] = Registry(
+    "camera", CameraEntry, "bayes_curiosity_ros.robot.cameras"
+)

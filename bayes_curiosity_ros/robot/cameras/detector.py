@@ -22,7 +22,7 @@ class DetectorConfig:
 
     Attributes:
         hue_tolerance: largest difference in hue, a full circle being 1.
-        min_saturation: of its pixels, 0 … 1.
+        min_saturation: least saturation of its pixels, 0 … 1.
         min_pixels: fewer do not make a cylinder.
     """
 

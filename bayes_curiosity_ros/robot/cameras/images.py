@@ -33,7 +33,7 @@ class Resizer:
     a real image the part with that field of view is cut out and scaled to the same size.
 
     Args:
-        source: of the real camera.
+        source: intrinsics of the real camera.
         target: what learning expects.
     """
 

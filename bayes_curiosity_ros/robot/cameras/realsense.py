@@ -9,14 +9,15 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.cameras.camera import (
+    CAMERAS,
     CameraError,
-    Extrinsics,
+    CameraInputs,
     Frame,
     Intrinsics,
 )
 from bayes_curiosity_ros.robot.cameras.images import Resizer
+from bayes_curiosity_ros.robot.cameras.real import RealCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.device import Device
 
 INSTALL = "pyrealsense2 is not installed: `pip install pyrealsense2`"
 
@@ -26,10 +27,10 @@ class RealsenseConfig:
     """Which camera, and its streams.
 
     Attributes:
-        serial: of the camera; empty for the only one there is.
-        width: of both streams, in pixels.
-        height: likewise.
-        rate_hz: likewise.
+        serial: serial number of the camera; empty for the only one there is.
+        width: width of both streams in pixels.
+        height: height of both streams in pixels.
+        rate_hz: frames per second of both streams.
     """
 
     serial: str = ""
@@ -43,29 +44,20 @@ class RealsenseConfig:
                 raise ConfigError(f"realsense.{name} = {getattr(self, name)}; must be ≥ 1")
 
 
-class RealsenseCamera(Device):
+class RealsenseCamera(RealCamera):
     """Frames of a RealSense in the size that learning uses."""
 
     def __init__(self, robot: RobotConfig, config: RealsenseConfig) -> None:
+        super().__init__(robot)
         try:
             import pyrealsense2
         except ImportError as error:
             raise CameraError(f"{INSTALL} ({error})") from error
         self._rs = pyrealsense2
         self.config = config
-        self._camera = robot.world.camera
         self._pipeline: Any = None
         self._align: Any = None
-        self._resizer: Resizer | None = None
         self._metres_per_unit = 0.001
-
-    @property
-    def intrinsics(self) -> Intrinsics:
-        return Intrinsics.of(self._camera)
-
-    @property
-    def extrinsics(self) -> Extrinsics:
-        return Extrinsics.of(self._camera)
 
     def connect(self, timeout_s: float) -> None:
         rs, config = self._rs, self.config
@@ -114,3 +106,8 @@ class RealsenseCamera(Device):
             np.asanyarray(depth.get_data()).astype(np.float32) * self._metres_per_unit,
             frames.get_timestamp() / 1000.0,
         )
+
+
+@CAMERAS.register("realsense")
+def _make(inputs: CameraInputs) -> RealsenseCamera:
+    return RealsenseCamera(inputs.robot, inputs.declare(RealsenseConfig(), "realsense."))

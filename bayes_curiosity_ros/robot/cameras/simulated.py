@@ -6,7 +6,14 @@ import mujoco
 
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import ArmState
-from bayes_curiosity_ros.robot.cameras.camera import CameraError, Extrinsics, Frame, Intrinsics
+from bayes_curiosity_ros.robot.cameras.camera import (
+    CAMERAS,
+    CameraError,
+    CameraInputs,
+    Extrinsics,
+    Frame,
+    Intrinsics,
+)
 from bayes_curiosity_ros.robot.cameras.raycast import RaycastScene
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.device import Device
@@ -37,12 +44,6 @@ class SimulatedCamera(Device):
         self._data = None
 
     def pose(self, state: ArmState) -> None:
-        """Take the pose of the cell; the next frame carries its stamp.
-
-        Raises:
-            CameraError: not connected.
-            InputError: the state does not say where the object is.
-        """
         data, world = self._connected(), self._scene.world
         if state.object_position is None or state.object_orientation is None:
             raise InputError("the simulated camera needs the object's pose in the arm's state")
@@ -67,3 +68,8 @@ class SimulatedCamera(Device):
         if self._data is None:
             raise CameraError("the simulated camera is not connected; call connect() first")
         return self._data
+
+
+@CAMERAS.register("sim")
+def _make(inputs: CameraInputs) -> SimulatedCamera:
+    return SimulatedCamera(inputs.cell())

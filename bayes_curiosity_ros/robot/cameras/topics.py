@@ -15,8 +15,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.cameras.camera import (
+    CAMERAS,
     CameraError,
-    Extrinsics,
+    CameraInputs,
     Frame,
     Intrinsics,
 )
@@ -27,8 +28,8 @@ from bayes_curiosity_ros.robot.cameras.encodings import (
     rgb_of_compressed,
 )
 from bayes_curiosity_ros.robot.cameras.images import Resizer
+from bayes_curiosity_ros.robot.cameras.real import RealCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.device import Device
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -59,12 +60,12 @@ class TopicsConfig:
             raise ConfigError(f"topics.slop_s = {self.slop_s}; must be between 0 and 1")
 
 
-class TopicsCamera(Device):
+class TopicsCamera(RealCamera):
     """Pairs what a driver publishes; `node`'s callbacks are served by another thread."""
 
     def __init__(self, robot: RobotConfig, config: TopicsConfig, node: Node) -> None:
+        super().__init__(robot)
         self.config = config
-        self._camera = robot.world.camera
         self._node = node
         self._news = threading.Condition()
         self._images: dict[str, OrderedDict[float, Picture]] = {
@@ -72,16 +73,7 @@ class TopicsCamera(Device):
             "depth": OrderedDict(),
         }
         self._info: CameraInfo | None = None
-        self._resizer: Resizer | None = None
         self._subscriptions: list[Any] = []
-
-    @property
-    def intrinsics(self) -> Intrinsics:
-        return Intrinsics.of(self._camera)
-
-    @property
-    def extrinsics(self) -> Extrinsics:
-        return Extrinsics.of(self._camera)
 
     def connect(self, timeout_s: float) -> None:
         group = ReentrantCallbackGroup()
@@ -173,3 +165,8 @@ def _rgb(message: Picture) -> np.ndarray:
 
 def _metres(message: Picture) -> np.ndarray:
     return metres_of(message) if isinstance(message, Image) else metres_of_compressed(message)
+
+
+@CAMERAS.register("topics")
+def _make(inputs: CameraInputs) -> TopicsCamera:
+    return TopicsCamera(inputs.robot, inputs.declare(TopicsConfig(), "topics."), inputs.node)

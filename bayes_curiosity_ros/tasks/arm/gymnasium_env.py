@@ -71,7 +71,7 @@ class ArmEnv(gymnasium.Env[Observation, np.ndarray]):
         terminated = bool(self.task.terminal(self.states)[0])
         return self._observe(), reward, terminated, False, self._info()
 
-    def render(self) -> np.ndarray | None:  # type: ignore[override]
+    def render(self) -> np.ndarray | None:
         """What the camera sees: (H, W, 3) uint8."""
         if self.render_mode is None:
             return None

@@ -1,0 +1,37 @@
+"""The environment of a node's process: whom it talks to, with how many threads, how it ends."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import MutableMapping
+
+# ROS traffic stays on this machine unless the user says otherwise.
+DISCOVERY_RANGE = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+# Set by the launch file: `ros2 launch` that gets SIGTERM leaves its nodes behind, the arm moving.
+DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
+PR_SET_PDEATHSIG = 1
+
+
+def stay_on_this_machine(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Keep ROS traffic on this machine, unless the environment says otherwise already.
+
+    To be called before `rclpy.init` by whatever starts a node.
+    """
+    environment.setdefault(*DISCOVERY_RANGE)
+
+
+def node_environment() -> dict[str, str]:
+    """The environment for a node in a process of its own; its networks are small: one thread."""
+    environment = dict(os.environ)
+    stay_on_this_machine(environment)
+    environment.setdefault("OMP_NUM_THREADS", "1")
+    return environment
+
+
+def die_with_parent() -> None:
+    """Have the kernel send this process SIGTERM when its parent ends, however that ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

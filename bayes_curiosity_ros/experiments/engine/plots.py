@@ -1,0 +1,86 @@
+"""What the experiments' figures share: one palette, names, bands over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.tasks.registry import TASKS
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+# Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
+Style = tuple[str, str | tuple[int, tuple[int, int]]]
+STYLES: dict[str, Style] = {
+    "curiosity": ("#0072B2", "-"),
+    "rnd": ("#D55E00", "--"),
+    "vime": ("#009E73", "-."),
+    "none": ("#555555", ":"),
+}
+SPARE: tuple[Style, ...] = (
+    ("#D55E00", "--"),
+    ("#009E73", "-."),
+    ("#CC79A7", (0, (6, 1))),
+    ("#E69F00", (0, (2, 1))),
+)
+
+
+def styles_of(methods: Iterable[str]) -> dict[str, Style]:
+    """Colour and line of each method: its own, or a spare one."""
+    names = list(methods)
+    spare = iter(SPARE * len(names))
+    return {name: STYLES[name] if name in STYLES else next(spare) for name in names}
+
+
+def method_label(method: str) -> str:
+    """Name of a method in a legend: its bonus's label, or its own name."""
+    return BONUSES[method].label if method in BONUSES else method.replace("_", " ")
+
+
+def task_title(task: str) -> str:
+    """Name of a task above a panel: the registry's title, or its own name."""
+    return TASKS[task].title if task in TASKS else task.replace("_", " ")
+
+
+def dress(axes: Axes, title: str) -> None:
+    """Give a panel its title and its axis of timesteps."""
+    axes.set(title=title, xlabel="timesteps")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_band(
+    axes: Axes,
+    times: np.ndarray,
+    quartiles: tuple[np.ndarray, np.ndarray, np.ndarray],
+    style: Style,
+    label: str,
+) -> None:
+    """Draw a median over seeds, and the band between its quartiles.
+
+    Args:
+        axes: to draw on.
+        times: (K,) timesteps.
+        quartiles: lower quartile, median, upper quartile: (K,) each.
+        style: colour and line.
+        label: in the legend.
+    """
+    lower, median, upper = quartiles
+    color, line = style
+    axes.plot(times, median, linestyle=line, color=color, label=label, linewidth=1.8)
+    axes.fill_between(times, lower, upper, color=color, alpha=0.18, linewidth=0)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, and forget it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

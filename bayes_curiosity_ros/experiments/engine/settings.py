@@ -1,0 +1,362 @@
+"""What an experiment's configuration file says, checked before any work is spent.
+
+A file may begin with `extends: other.yaml`, a file beside it: mappings are merged deeply, so that
+it says only what differs. `every_task` is merged beneath each task. A method may say `like: NAME`,
+another method of the same task, and then only what differs from that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bayes_curiosity_ros.configuration.settings import build, read_yaml
+from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.gatherer import Sampling
+from bayes_curiosity_ros.learning.policy import PolicyConfig
+from bayes_curiosity_ros.learning.preparation import ImitationConfig, PreparationConfig
+from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
+from bayes_curiosity_ros.tasks.registry import TASKS
+
+EMBEDDINGS = ("demonstrations", "random", "none")
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """A learner on a task: the same for every method.
+
+    Attributes:
+        timesteps: budget of a run, in environment steps.
+        parallel: episodes side by side.
+        min_steps: environment steps of an iteration, at least.
+        options: of the learner's configuration.
+        policy: shape of the policy of a learner that has a Gaussian one.
+    """
+
+    timesteps: int
+    parallel: int
+    min_steps: int
+    options: dict = field(default_factory=dict)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+
+    def __post_init__(self) -> None:
+        if self.timesteps < 1:
+            raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 1")
+        _ = self.sampling  # which checks its numbers
+
+    @property
+    def sampling(self) -> Sampling:
+        """Experience of an iteration."""
+        return Sampling(self.parallel, self.min_steps)
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a run explores: a bonus with its settings.
+
+    Attributes:
+        bonus: what rewards exploration.
+        options: of the bonus, those that differ from its defaults.
+        embedding: what the encoder of a bonus that has one begins with: what Algorithm 1 makes
+            of the "demonstrations"; "random" weights behind inputs standardised by the
+            demonstrations; or, with "none" of them, random weights and the task's own range.
+        encoder: options of `EncoderConfig` that replace the task's.
+        pretrained: whether the policy has imitated the demonstrations.
+        timesteps: replaces the learner's budget; 0 does not.
+    """
+
+    bonus: str
+    options: dict = field(default_factory=dict)
+    embedding: str = "demonstrations"
+    encoder: dict = field(default_factory=dict)
+    pretrained: bool = False
+    timesteps: int = 0
+
+    def __post_init__(self) -> None:
+        BONUSES.require(self.bonus)
+        if self.timesteps < 0:
+            raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 0")
+        if self.embedding not in EMBEDDINGS:
+            raise unknown_name("embedding", self.embedding, EMBEDDINGS)
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """A task: what its learners and methods are, and what all of them start from.
+
+    Attributes:
+        learners: `LearnerSettings` by name.
+        methods: `Method` by name.
+        demonstrations: what embedding and imitation learn from.
+        demonstrations_per_seed: whether every seed has demonstrations and an encoder of its own,
+            which no file keeps; else all runs share one set.
+        encoder: options of `EncoderConfig` that differ from what fits the task.
+        embedding: Algorithm 1.
+        imitation: pre-training of policies.
+        pretrained: whether policies have imitated the demonstrations, unless a method says.
+    """
+
+    learners: dict
+    methods: dict
+    demonstrations: DemonstrationConfig = field(default_factory=DemonstrationConfig)
+    demonstrations_per_seed: bool = False
+    encoder: dict = field(default_factory=dict)
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    pretrained: bool = False
+
+
+@dataclass(frozen=True)
+class CellSettings:
+    """All that the rows of one cell depend on, but for the seed.
+
+    Attributes:
+        cell: task, learner and method by name.
+        points: rows of a run, evenly spaced over its budget.
+        evaluation_episodes: episodes without noise at each row, and before training; 0 for none.
+        learning: the learner's settings.
+        method: how the runs explore.
+        preparation: what they start from.
+        demonstrations_per_seed: see `TaskSettings`.
+        world: digest of the task's own definition, where it has one; see `build.world_of`.
+    """
+
+    cell: Cell
+    points: int
+    evaluation_episodes: int
+    learning: LearnerSettings
+    method: Method
+    preparation: PreparationConfig
+    demonstrations_per_seed: bool
+    world: str = ""
+
+    @property
+    def timesteps(self) -> int:
+        """Budget of a run."""
+        return self.learning.timesteps
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Settings as plain values, stored beside results and compared on resume."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Names that an experiment is confined to; none for all.
+
+    Attributes:
+        tasks: of these only.
+        learners: of these only.
+        methods: of these only; where none is named and there are panels, of theirs.
+    """
+
+    tasks: tuple[str, ...] = ()
+    learners: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExperimentSettings:
+    """A whole experiment.
+
+    Attributes:
+        points: rows of a run, evenly spaced over its budget.
+        tasks: `TaskSettings` by name.
+        evaluation_episodes: episodes without noise at each row, and before training; 0 for none.
+        panels: names of the methods to draw together, by title; empty for a panel per task.
+    """
+
+    points: int
+    tasks: dict
+    evaluation_episodes: int = 0
+    panels: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.points < 1 or self.evaluation_episodes < 0:
+            raise ConfigError(
+                f"points = {self.points}, evaluation_episodes = {self.evaluation_episodes}; need "
+                "points ≥ 1 and evaluation_episodes ≥ 0"
+            )
+
+    def cells(self) -> list[Cell]:
+        """Every cell, in the file's order."""
+        return [
+            Cell(name, learner, method)
+            for name, task in self.tasks.items()
+            for learner in task.learners
+            for method in task.methods
+        ]
+
+    def cell(self, cell: Cell) -> CellSettings:
+        """The settings of one cell."""
+        task: TaskSettings = self.tasks[cell.task]
+        learner: LearnerSettings = task.learners[cell.learner]
+        method: Method = task.methods[cell.method]
+        budget, encoder = method.timesteps or learner.timesteps, {**task.encoder, **method.encoder}
+        return CellSettings(
+            cell,
+            self.points,
+            self.evaluation_episodes,
+            dataclasses.replace(learner, timesteps=budget),
+            method,
+            PreparationConfig(task.demonstrations, encoder, task.embedding, task.imitation),
+            task.demonstrations_per_seed,
+        )
+
+    def only(self, selection: Selection) -> ExperimentSettings:
+        """The same, confined to these names.
+
+        Raises:
+            ConfigError: a name is none of this experiment's.
+        """
+        tasks = _chosen("task", selection.tasks, self.tasks)
+        rows = [(name, self.tasks[name]) for name in tasks]
+        learners = _chosen("learner", selection.learners, _names(t.learners for _, t in rows))
+        methods = _chosen("method", selection.methods, _names(t.methods for _, t in rows))
+        confined = {
+            name: dataclasses.replace(
+                task,
+                learners={key: task.learners[key] for key in learners if key in task.learners},
+                methods={key: task.methods[key] for key in methods if key in task.methods},
+            )
+            for name, task in rows
+        }
+        return dataclasses.replace(self, tasks=confined)
+
+    def with_timesteps(self, timesteps: int) -> ExperimentSettings:
+        """The same with every budget replaced."""
+        tasks = {
+            name: dataclasses.replace(
+                task,
+                learners=_with_timesteps(task.learners, timesteps),
+                methods=_with_timesteps(task.methods, 0),
+            )
+            for name, task in self.tasks.items()
+        }
+        return dataclasses.replace(self, tasks=tasks)
+
+
+def load_settings(path: Path) -> ExperimentSettings:
+    """Read and check a configuration file.
+
+    Raises:
+        ConfigError: a file is missing, not YAML, or holds an unknown or bad value.
+    """
+    raw = read_extended(path)
+    selection = build(Selection, raw.pop("only", {}), f"{path.name}: only")
+    common = raw.pop("every_task", {})
+    if not isinstance(raw.get("tasks"), Mapping):
+        raise ConfigError(f"{path}: missing tasks")
+    raw["tasks"] = {
+        name: parse_task(name, merged(common, values), path.name)
+        for name, values in raw["tasks"].items()
+    }
+    settings = build(ExperimentSettings, raw, path.name)
+    shown = tuple(dict.fromkeys(name for names in settings.panels.values() for name in names))
+    settings.only(Selection(methods=shown))  # which checks the panels' names
+    return settings.only(dataclasses.replace(selection, methods=selection.methods or shown))
+
+
+def parse_task(name: str, raw: Mapping[str, Any], where: str) -> TaskSettings:
+    """A task's settings, names checked.
+
+    Args:
+        name: of the task.
+        raw: values as in the file.
+        where: file to name in an error.
+    """
+    TASKS.require(name)
+    place, values = f"{where}: tasks.{name}", dict(raw)
+    methods, pretrained = values.get("methods") or {}, values.get("pretrained", False)
+    values["learners"] = {
+        key: _learner(key, options, f"{place}.learners.{key}")
+        for key, options in (values.get("learners") or {}).items()
+    }
+    values["methods"] = {
+        key: _method({"pretrained": pretrained} | _resolved(key, methods), f"{place}.{key}")
+        for key in methods
+    }
+    return build(TaskSettings, values, place)
+
+
+def read_extended(path: Path) -> dict[str, Any]:
+    """A file's values on top of those of the file that it extends.
+
+    Raises:
+        ConfigError: a file is missing or not YAML.
+    """
+    try:
+        raw = dict(read_yaml(path))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    base = raw.pop("extends", None)
+    return raw if base is None else merged(read_extended(path.parent / str(base)), raw)
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings merged deeply; where a change says nothing (null), the base stays."""
+    result = dict(base)
+    for key, value in (changes or {}).items():
+        mine = result.get(key)
+        if isinstance(mine, Mapping) and isinstance(value, Mapping | None):
+            value = merged(mine, value or {})
+        result[key] = value
+    return result
+
+
+def digest(value: Any) -> str:
+    """Ten hexadecimal digits that name a value made of numbers, strings, lists and dicts."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _learner(name: str, raw: Mapping[str, Any], where: str) -> LearnerSettings:
+    """A learner's settings, its options with their defaults: results depend on those too."""
+    learner = build(LearnerSettings, raw, where)
+    options: Any = build(LEARNERS[name].config, learner.options, f"{where}.options")
+    return dataclasses.replace(learner, options=dataclasses.asdict(options))
+
+
+def _resolved(name: str, methods: Mapping[str, Any]) -> dict[str, Any]:
+    """A method's values with those of the one that it is like; its bonus is its name."""
+    if name not in methods:
+        raise unknown_name("method to be like", name, methods)
+    own = dict(methods[name] or {})
+    base = own.pop("like", None)
+    if base is None:
+        return {"bonus": name} | own
+    others = {key: value for key, value in methods.items() if key != name}
+    return merged(_resolved(base, others), own)
+
+
+def _method(values: Mapping[str, Any], where: str) -> Method:
+    """What is not a field of `Method` is an option of the bonus."""
+    own = {item.name for item in dataclasses.fields(Method)} - {"options"}
+    fields = {key: value for key, value in values.items() if key in own}
+    options = {key: value for key, value in values.items() if key not in own}
+    return build(Method, {**fields, "options": options}, where)
+
+
+def _with_timesteps(named: Mapping[str, Any], timesteps: int) -> dict[str, Any]:
+    return {k: dataclasses.replace(value, timesteps=timesteps) for k, value in named.items()}
+
+
+def _chosen(kind: str, names: Sequence[str], valid: Iterable[str]) -> list[str]:
+    """The names asked for, all of them valid ones; all valid ones if none is."""
+    known = list(valid)
+    for name in names:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+    return list(dict.fromkeys(names)) or known
+
+
+def _names(mappings: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for mapping in mappings for name in mapping))

@@ -1,0 +1,118 @@
+"""One run: a job in, rows out; interrupted, it goes on where it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bayes_curiosity_ros.experiments.engine.build import Ground
+from bayes_curiosity_ros.experiments.engine.jobs import (
+    Cell,
+    Evaluate,
+    Evaluation,
+    Job,
+    Record,
+    Row,
+    no_evaluation,
+)
+from bayes_curiosity_ros.experiments.engine.settings import CellSettings
+from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from bayes_curiosity_ros.learning.preparation import Tell
+from bayes_curiosity_ros.learning.trainer import Trainer
+
+CHECKPOINT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """Runs jobs; knows where their files are. A job knows nothing of how it is scheduled.
+
+    Attributes:
+        cells: settings by cell.
+        folder: of results. On a cluster of several machines it must be a shared one.
+    """
+
+    cells: Mapping[Cell, CellSettings]
+    folder: Path
+
+    def __call__(self, job: Job) -> list[Row]:
+        """Train to the budget, from the last checkpoint if there is one."""
+        torch.set_num_threads(1)
+        began_s, cell = time.monotonic(), self.cells[job.cell]
+        trainer = self.trainer(job)
+        record = Record(job, cell.points, cell.timesteps, evaluation_of(trainer, cell, job.seed))
+        checkpoint = self.checkpoint(job)
+        if checkpoint.exists():
+            saved = load_checkpoint(checkpoint, trainer)
+            record.load_state_dict(saved["record"])
+            began_s = time.monotonic() - saved["seconds"]
+        elif cell.evaluation_episodes:
+            record.begin(time.monotonic() - began_s)
+        self._train(trainer, record, cell.timesteps, began_s)
+        return record.rows
+
+    def _train(self, trainer: Trainer, record: Record, budget: int, began_s: float) -> None:
+        job, saved_s = record.job, time.monotonic()
+        while trainer.timesteps < budget:
+            iteration = trainer.iterate()
+            record.add(iteration, trainer.first_success, time.monotonic() - began_s)
+            self._show_progress(job, trainer)
+            if trainer.timesteps >= budget or time.monotonic() - saved_s > CHECKPOINT_S:
+                saved_s = time.monotonic()
+                extra = {"record": record.state_dict(), "seconds": saved_s - began_s}
+                save_checkpoint(self.checkpoint(job), trainer, extra)
+
+    def trainer(self, job: Job) -> Trainer:
+        """A job's trainer before its first iteration."""
+        return self.ground(job.cell).trainer(job.seed)
+
+    def ground(self, cell: Cell, tell: Tell = lambda line: None, line: int = 0) -> Ground:
+        """What a cell's runs start from.
+
+        Args:
+            cell: one of these.
+            tell: told one line per thing made.
+            line: of the terminal that progress is shown on.
+        """
+        return Ground(self.cells[cell], self.folder / "prepared", tell, line)
+
+    def checkpoint(self, job: Job) -> Path:
+        """A job's training, while it runs and afterwards."""
+        return job.cell.within(self.folder) / f"seed_{job.seed}.pt"
+
+    def forget(self, job: Job) -> None:
+        """Remove a finished job's checkpoint, for experiments of many runs that need none."""
+        self.checkpoint(job).unlink(missing_ok=True)
+
+    def progress(self, job: Job) -> int:
+        """Timesteps that a job has taken, whoever runs it."""
+        try:
+            return int(self._progress_path(job).read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def _show_progress(self, job: Job, trainer: Trainer) -> None:
+        path = self._progress_path(job)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(trainer.timesteps))
+
+    def _progress_path(self, job: Job) -> Path:
+        return self.checkpoint(job).with_suffix(".steps")
+
+
+def evaluation_of(trainer: Trainer, cell: CellSettings, seed: int) -> Evaluate:
+    """How a cell's runs are evaluated; each evaluation has a random stream of its own."""
+    if not cell.evaluation_episodes:
+        return no_evaluation
+    return partial(_evaluate, trainer, cell.evaluation_episodes, seed)
+
+
+def _evaluate(trainer: Trainer, count: int, seed: int, index: int) -> Evaluation:
+    episodes = trainer.evaluate(count, np.random.default_rng([seed, 2, index]))
+    return Evaluation(float(episodes.returns().mean()), float(episodes.succeeded.mean()))
