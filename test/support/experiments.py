@@ -85,7 +85,7 @@ def command(name: str, config: Path, output: Path, *more: str) -> int:
 
 def parsed(words: Sequence[str]) -> argparse.Namespace:
     """What the command line makes of these words."""
-    return cli.build_parser(words[0]).parse_args(words)
+    return cli.build_parser().parse_args(words)
 
 
 def prepared(settings: ExperimentSettings, folder: Path, jobs: Sequence[Job]) -> Work:
