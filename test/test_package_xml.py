@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bayes_curiosity_ros.bringup.table import nodes
+
 ROOT = Path(__file__).parents[1]
 OURS = {"bayes_curiosity_ros", "bayes_curiosity_interfaces"}
 # rosdep's key of a Python module; that of a ROS package is its name.
@@ -69,7 +71,8 @@ def test_what_is_optional_has_a_condition():
 def test_the_readme_names_what_has_no_key():
     readme = (ROOT / "README.md").read_text()
     assert any(
-        set(line.split()) == WITHOUT_KEY for line in re.findall(r"^pip install (.+)$", readme, re.M)
+        set(line.split()) == WITHOUT_KEY
+        for line in re.findall(r"^pip install (.+)$", readme, re.M)
     )
 
 
@@ -77,7 +80,9 @@ def test_the_readme_names_what_has_no_key():
 def test_setup_py_has_the_same(field):
     tree = ast.parse((ROOT / "setup.py").read_text())
     value = next(
-        node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == field
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == field
     )
     texts = [node.value for node in ast.walk(value) if isinstance(node, ast.Constant)]
     named = {re.split(r"[<>=]", text)[0] for text in texts if re.search("[<>=]", text)}
@@ -90,8 +95,8 @@ def test_setup_py_has_the_same(field):
 
 
 def test_every_executable_is_a_node_with_a_program():
-    nodes = {path.name for path in (ROOT / "resource/executables").iterdir()}
+    names = {path.name for path in (ROOT / "resource/executables").iterdir()}
     modules = {path.stem for path in (ROOT / "bayes_curiosity_ros/nodes").glob("*_node.py")}
-    launched = set(re.findall(r'^    _(\w+),$', (ROOT / "bayes_curiosity_ros/bringup/table.py").read_text(), re.M))
-    assert {f"{node}_node" for node in nodes} <= modules
-    assert launched <= nodes
+    launched = {spec.executable for spec in nodes({"arm": "moveit", "record": "true"})}
+    assert {f"{node}_node" for node in names} <= modules
+    assert launched <= names
