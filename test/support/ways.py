@@ -29,6 +29,7 @@ from support.ways_commands import (
     command,
     copied,
     experiment,
+    plugged_in,
     understood,
     up,
     view,
@@ -48,9 +49,10 @@ CLI = "bayes-curiosity"
 # Options that make commands short, and settings for them.
 PREPARE = "--demonstrations 200 --imitation-epochs 1"
 PREPARE_SEEN = "--demonstrations 64 --embedding-epochs 1 --imitation-epochs 1"
-TABLE1 = "--task mountaincar --algorithm trpo --bonus none --seeds 0 --steps 2000"
+TABLE1 = "--task mountaincar --learner trpo --method none --seeds 0 --timesteps 2000"
 TABLE1 += " --workers 1 --no-plots"
-CURVES = "--config HERE/small_curves.yaml --seeds 0 --workers 1 --no-plots --no-videos"
+CURVES = "--config HERE/small_curves.yaml --task grasp --method curiosity none --seeds 0"
+CURVES += " --workers 1 --no-plots --no-videos"
 ABLATIONS = "--config HERE/small_ablations.yaml --seeds 0 --timesteps 200 --workers 1 --no-plots"
 FILES = {
     "short.yaml": """
@@ -62,18 +64,17 @@ FILES = {
 points: 2
 tasks:
   grasp:
-    timesteps: 200
-    parallel: 2
-    min_steps: 100
+    learners: {trpo: {timesteps: 200, parallel: 2, min_steps: 100}}
     demonstrations: {count: 60}
     imitation: {epochs: 1}
     embedding: {max_epochs: 1}
-    bonuses: {curiosity: {weight: 0.1}, none: }
+    methods: {curiosity: {weight: 0.1}, none: }
 """,
     "small_ablations.yaml": """
-curves: small_curves.yaml
-task: grasp
-variants: {random_encoder: {embedding: random}}
+extends: small_curves.yaml
+tasks:
+  grasp:
+    methods: {random_encoder: {like: curiosity, embedding: random}}
 panels: {encoder: [random_encoder]}
 """,
 }
@@ -89,6 +90,7 @@ WAYS: dict[str, Way] = {
     rf"{CLI} up --task visual_reach": up(
         "--timesteps 60 --output HERE/output/seen", after=SEEN, folder="seen"
     ),
+    rf"{CLI} up --task near_reach .*": plugged_in,
     rf"{CLI} up --resume( .*)?": up("--timesteps 300", after=RECORDED),
     rf"{CLI} up( --task reach| --bonus curiosity| --record)*": up("--record --timesteps 150"),
     rf"{CLI} surface": command(),

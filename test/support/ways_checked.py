@@ -42,7 +42,7 @@ def make(shell: Shell, command: str) -> None:
 def pytest_file(shell: Shell, command: str) -> None:
     """`make test` runs it already: pytest must find tests of that name."""
     words = shlex.split(command)[1:]
-    assert "::test_" in _output([sys.executable, "-m", "pytest", "--collect-only", "-qn0", *words])
+    assert "::test_" in _output([sys.executable, "-m", "pytest", "--collect-only", "-n0", *words])
 
 
 def _output(words: list[str]) -> str:
