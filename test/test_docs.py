@@ -15,7 +15,7 @@ from bayes_curiosity_ros.commands import LateParser
 from support import plugin
 from support.pages import PAGES, ROOT, Passage, commands_of, passages
 from support.shell import Shell
-from support.ways import FILES, WAYS, shared_by
+from support.ways import FILES, WAYS
 from support.ways_commands import BAG, bag_of
 
 PASSAGES = {passage.where: passage for page in PAGES for passage in passages(page)}
@@ -26,13 +26,8 @@ CLIENTS = {"learner": ("arm_client", "curiosity_client")}
 
 
 def one_test_each(wanted: list[Passage]) -> list:
-    """A test for each passage; those that share what was made go to the same worker."""
-    found = []
-    for passage in wanted:
-        group = shared_by([*passage.commands, passage.code])
-        marks = [pytest.mark.xdist_group(group)] if group else []
-        found.append(pytest.param(passage, id=passage.where, marks=marks))
-    return found
+    """A test for each passage, named by page and line."""
+    return [pytest.param(passage, id=passage.where) for passage in wanted]
 
 
 @pytest.fixture(scope="module")

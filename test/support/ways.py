@@ -5,9 +5,6 @@ To adapt it: a new command needs a row in WAYS, a renamed option a change in the
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 from support.shell import Way
 from support.ways_checked import (
     activate,
@@ -22,7 +19,6 @@ from support.ways_checked import (
     vendor_wheel,
 )
 from support.ways_commands import (
-    BAG,
     RECORDED,
     SEEN,
     check_replay,
@@ -78,11 +74,6 @@ tasks:
 panels: {encoder: [random_encoder]}
 """,
 }
-# Passages with such commands share what was made for one of them: one worker runs them all.
-SHARED = {
-    "docs: a run": rf"{CLI} (up|prepare|replay|bag|score|embed)|:=policy\.pt|ros2 bag|{BAG}",
-    "docs: experiments": rf"{CLI} experiment|cp -r",
-}
 # The first that fits the whole command counts. What no pattern fits fails the test.
 WAYS: dict[str, Way] = {
     rf"{CLI} prepare reach( .*)?": command(PREPARE),
@@ -128,15 +119,3 @@ WAYS: dict[str, Way] = {
     r"cp -r .*": copied,
     r"pre-commit install": pre_commit,
 }
-
-
-def shared_by(texts: Sequence[str]) -> str:
-    """Name of the group of passages that these commands or this example belong to, or empty."""
-    return next(
-        (
-            group
-            for group, pattern in SHARED.items()
-            if any(re.search(pattern, text) for text in texts)
-        ),
-        "",
-    )
