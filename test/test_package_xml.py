@@ -29,7 +29,7 @@ KEYS = {
     "tqdm": "python3-tqdm",
     "yaml": "python3-yaml",
 }
-WITHOUT_KEY = {"lz4", "mcap", "mink", "safetensors", "zstandard"}
+WITHOUT_KEY = {"mcap", "mink", "safetensors", "zstandard"}
 OPTIONAL = {"cv2", "moveit", "pyarrow", "pyrealsense2", "ray", "stable_baselines3"}
 VENDOR = {"kortex_api"}  # a wheel from Kinova, on no index
 DISTRIBUTIONS = {"PIL": "pillow", "yaml": "PyYAML"}

@@ -69,6 +69,13 @@ def discovery(shell: Shell, command: str) -> None:
     assert value in {"SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT"}
 
 
+def pinned(shell: Shell, command: str) -> None:
+    """Installed by set-up already, in the versions that it pins."""
+    pins = (ROOT / "requirements/base.txt").read_text()
+    for name in shlex.split(command)[2:]:
+        assert f"\n{name}==" in pins, name
+
+
 def vendor_wheel(shell: Shell, command: str) -> None:
     """For arms and cameras that are not here: what needs it says the same."""
     assert command in INSTALL + OPENCV
