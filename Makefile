@@ -7,7 +7,7 @@ ifdef ROS_DISTRO
 export LD_LIBRARY_PATH := $(CURDIR)/.venv/lib:$(LD_LIBRARY_PATH)
 endif
 
-.PHONY: help run test test-all lint setup bench curves clean
+.PHONY: help run test lint setup bench curves clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
@@ -16,11 +16,8 @@ run: setup  ## the paper's first figure, then the simulated arm learns to reach 
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli up --restart --output output/run
 
-test: lint  ## lint, types, and the tests of every day, in parallel
+test: lint  ## lint, types, and all tests, in parallel
 	@$(VENV_PYTHON) -m pytest $(PYTEST_ARGS)
-
-test-all: lint  ## the same, and the slow tests too
-	@$(VENV_PYTHON) -m pytest -m "slow or not slow" $(PYTEST_ARGS)
 
 lint: setup  ## lint and types alone
 	@$(VENV_PYTHON) -m ruff check .

@@ -42,7 +42,6 @@ setup(
         "setuptools",
         "argcomplete>=3",
         "gymnasium>=1.0",
-        "lz4>=4",
         "matplotlib>=3.6",
         "mcap>=1.5",
         "mink>=1.0",

@@ -23,11 +23,16 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 from tqdm import tqdm
 
-from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
-from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
-from bayes_curiosity_ros.curiosity.wrappers.sb3 import BonusVecEnvWrapper
+from bayes_curiosity_ros import (
+    Bonus,
+    BonusVecEnvWrapper,
+    Curiosity,
+    CuriosityConfig,
+    Encoder,
+    EncoderConfig,
+    NoBonus,
+    Observations,
+)
 
 PARALLEL = 8
 PRIMING_STEPS = 200

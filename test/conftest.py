@@ -18,15 +18,20 @@ os.environ.update(
 )
 # Small networks gain nothing from more threads, and lose much where cores are few.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Files that keep a worker busy for the longest time.
+LONGEST = {"test_docs.py", "test_recorder.py"}
 # Whoever asks for one of these starts nodes.
-NODE_FIXTURES = {"background", "shell", "start"}
+NODE_FIXTURES = {"background", "nodes", "shell", "start"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the files that start nodes to the end: what fails quickly fails first."""
+    """Leave the files that start nodes to the end, the longest first among them.
+
+    What fails quickly fails first, and no worker is left alone with a long file.
+    """
     with_nodes = {item.path for item in items if NODE_FIXTURES & set(_fixtures(item))}
-    items.sort(key=lambda item: item.path in with_nodes)
+    items.sort(key=lambda item: (item.path in with_nodes, item.path.name not in LONGEST))
 
 
 def _fixtures(item: pytest.Item) -> list[str]:

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bayes_curiosity_ros.bringup.table import nodes
+
 ROOT = Path(__file__).parents[1]
 OURS = {"bayes_curiosity_ros", "bayes_curiosity_interfaces"}
 # rosdep's key of a Python module; that of a ROS package is its name.
@@ -27,7 +29,7 @@ KEYS = {
     "tqdm": "python3-tqdm",
     "yaml": "python3-yaml",
 }
-WITHOUT_KEY = {"lz4", "mcap", "mink", "safetensors", "zstandard"}
+WITHOUT_KEY = {"mcap", "mink", "safetensors", "zstandard"}
 OPTIONAL = {"cv2", "moveit", "pyarrow", "pyrealsense2", "ray", "stable_baselines3"}
 VENDOR = {"kortex_api"}  # a wheel from Kinova, on no index
 DISTRIBUTIONS = {"PIL": "pillow", "yaml": "PyYAML"}
@@ -93,12 +95,8 @@ def test_setup_py_has_the_same(field):
 
 
 def test_every_executable_is_a_node_with_a_program():
-    nodes = {path.name for path in (ROOT / "resource/executables").iterdir()}
+    names = {path.name for path in (ROOT / "resource/executables").iterdir()}
     modules = {path.stem for path in (ROOT / "bayes_curiosity_ros/nodes").glob("*_node.py")}
-    launched = set(
-        re.findall(
-            r"^    _(\w+),$", (ROOT / "bayes_curiosity_ros/bringup/table.py").read_text(), re.M
-        )
-    )
-    assert {f"{node}_node" for node in nodes} <= modules
-    assert launched <= nodes
+    launched = {spec.executable for spec in nodes({"arm": "moveit", "record": "true"})}
+    assert {f"{node}_node" for node in names} <= modules
+    assert launched <= names

@@ -22,7 +22,10 @@ def load():
 
 
 @pytest.mark.skipif(
-    Path(sys.prefix) != ROOT / ".venv" or "ROS_DISTRO" in os.environ, reason="not run by make test"
+    Path(sys.prefix) != ROOT / ".venv"
+    or (ROOT / ".venv").is_symlink()  # somebody else's environment is not ours to set up
+    or "ROS_DISTRO" in os.environ,
+    reason="not run by make test",
 )
 def test_a_second_setup_does_nothing_and_is_quick():
     started = time.monotonic()
@@ -45,6 +48,16 @@ def test_a_missing_compiler_is_named_with_its_remedy():
     assert done.returncode != 0
     assert "a C++ compiler is missing" in done.stderr
     assert "sudo apt install build-essential" in done.stderr
+
+
+def test_an_environment_that_is_a_link_is_left_alone(monkeypatch, tmp_path):
+    setup = load()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / ".venv").symlink_to(tmp_path / "theirs")
+    monkeypatch.setattr(setup, "VENV", tmp_path / ".venv")
+    with pytest.raises(SystemExit, match="is a link to another environment"):
+        setup.main()
+    assert list((tmp_path / "theirs").iterdir()) == []
 
 
 def test_a_missing_venv_module_is_named_with_its_remedy(monkeypatch):
@@ -91,3 +104,27 @@ def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tm
     assert setup.sourced_constraints(constraints).read_text() == "tqdm==4.70.1\nnumpy==1.26.4\n"
     assert "numpy" not in setup.constrained(constraints, sourced=True).read_text()
     assert setup.constrained(constraints, sourced=False) == constraints
+
+
+def test_launch_files_and_nodes_are_linked_one_by_one():
+    """`ros2 launch` does not look into a folder that is a link."""
+    names = {path.name for path in load().linked_files()}
+    assert {"bringup.launch.py", "curiosity.launch.py", "arm", "learner"} <= names
+
+
+def test_a_node_is_started_by_its_plain_name(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib/package").mkdir(parents=True)
+    program = tmp_path / "bin/bayes-curiosity-arm"
+    program.write_text('#!/bin/sh\necho "arm $@"\n')
+    program.chmod(0o755)
+    link = tmp_path / "lib/package/arm"
+    link.symlink_to(ROOT / "resource/executables/arm")
+    done = subprocess.run([link, "--ros-args"], capture_output=True, text=True, check=True)
+    assert done.stdout == "arm --ros-args\n"
+
+
+def test_activation_keeps_traffic_on_this_machine():
+    assert 'ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"' in (
+        load().ACTIVATE
+    )

@@ -39,6 +39,8 @@ def main() -> int:
     """Run every step whose inputs changed."""
     sourced = ros_is_sourced()
     check_tools(sourced)
+    if VENV.is_symlink():
+        sys.exit(f"setup: {VENV} is a link to another environment; remove it, then run again")
     files = ["base.txt", "dev.txt"] if sourced else ["base.txt", "ros.txt", "dev.txt"]
     requirements = [REQUIREMENTS / name for name in (*files, "constraints.txt")]
     origin = (

@@ -13,7 +13,7 @@ from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.peek import PACKAGE, STEP_TYPES, episode_and_step
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
-from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.data import Observations, rgbd_images
 from bayes_curiosity_ros.robot.cameras.pixels import pixel_rows
 
 OUTCOMES = ("success", "failure", "time_limit", "aborted")
@@ -76,21 +76,13 @@ class Episode:
         """The observations as the curiosity sees them, exactly as its node converts messages."""
         if self.color is None or self.depth is None:
             return Observations(self.vectors)
-        return Observations(self.vectors, rgbd(self.color, self.depth))
+        return Observations(self.vectors, rgbd_images(self.color, self.depth))
 
     def pairs(self) -> tuple[Observations, np.ndarray]:
         """Observations acted on and the actions taken there, the gripper last where it moved."""
         rows = np.flatnonzero(np.isfinite(self.actions).all(axis=1) & (self.actions.shape[1] > 0))
         actions = self.actions[rows]
         return self.observations()[rows], np.column_stack([actions, self.gripper[rows]])
-
-
-def rgbd(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Channels-first float32: colours in 0..1, depth in [m]; as the nodes do."""
-    images = np.empty((len(color), 4, *color.shape[1:3]), dtype=np.float32)
-    np.multiply(color.transpose(0, 3, 1, 2), np.float32(1.0 / 255.0), out=images[:, :3])
-    images[:, 3] = depth
-    return images
 
 
 def read_episodes(

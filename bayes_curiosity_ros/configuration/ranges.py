@@ -6,6 +6,7 @@ import re
 
 from bayes_curiosity_ros.errors import ConfigError
 
+MOST = 1_000_000
 PART = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 
@@ -24,8 +25,10 @@ def parse_ranges(text: str, what: str) -> list[int]:
         match = PART.fullmatch(part)
         if match is None:
             raise ConfigError(f"{what} {text!r} is not like 3, 0-9 or 0,3-8")
-        first, last = match.groups()
-        numbers += range(int(first), int(last or first) + 1)
+        span = range(int(match[1]), int(match[2] or match[1]) + 1)
+        if len(span) > MOST:
+            raise ConfigError(f"{what} {part!r} names {len(span)} numbers; at most {MOST}")
+        numbers += span
     if not numbers:
         raise ConfigError(f"{what} {text!r} names no number")
     return list(dict.fromkeys(numbers))

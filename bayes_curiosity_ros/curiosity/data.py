@@ -81,3 +81,16 @@ class Transitions:
     def visited(self) -> Observations:
         """o_0 … o_T of an episode: the first observation and every one reached."""
         return Observations.concatenate([self.observations[:1], self.next_observations])
+
+
+def rgbd_images(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Images of `Observations`, (N, 4, H, W) float32, from a camera's.
+
+    Args:
+        color: (N, H, W, 3) bytes, RGB.
+        depth: (N, H, W) in [m].
+    """
+    images = np.empty((len(color), 4, *color.shape[1:3]), dtype=np.float32)
+    np.multiply(color.transpose(0, 3, 1, 2), np.float32(1.0 / 255.0), out=images[:, :3])
+    images[:, 3] = depth
+    return images

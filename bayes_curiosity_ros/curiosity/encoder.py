@@ -15,13 +15,13 @@ from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.inputs import (
     checked_images,
     finite_rows,
+    image_shape_of,
     undrawn,
     unit_images,
 )
 from bayes_curiosity_ros.curiosity.trunks import (
     IMAGE_TRUNK_SIZE,
     IMAGE_TRUNKS,
-    MIN_IMAGE_SIDE,
     image_trunk,
 )
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
@@ -66,13 +66,7 @@ class EncoderConfig:
         require_positive(self, "max_depth_m")
         if self.image_trunk not in IMAGE_TRUNKS:
             raise unknown_name("image_trunk", self.image_trunk, IMAGE_TRUNKS)
-        if self.image_shape is not None:
-            object.__setattr__(self, "image_shape", tuple(self.image_shape))
-            if len(self.image_shape) != 3 or min(self.image_shape[1:]) < MIN_IMAGE_SIDE:
-                raise ConfigError(
-                    f"image_shape = {self.image_shape}; expected (channels, height, width) "
-                    f"with sides of at least {MIN_IMAGE_SIDE} pixels"
-                )
+        object.__setattr__(self, "image_shape", image_shape_of(self.image_shape))
 
 
 class Encoder(nn.Module):

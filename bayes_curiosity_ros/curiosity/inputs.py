@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bayes_curiosity_ros.errors import ImageError, LengthError, NotFiniteError
+from bayes_curiosity_ros.errors import ConfigError, ImageError, LengthError, NotFiniteError
 
 DEPTH_CHANNEL = 3
 MAX_ABS_VALUE = 1e6
+MIN_IMAGE_SIDE = 16  # pixels
+
+
+def image_shape_of(sizes: Sequence[int] | None) -> tuple[int, int, int] | None:
+    """A shape of images from a configuration; None for none.
+
+    Raises:
+        ConfigError: not three numbers, or a side is too short for the convolutions.
+    """
+    if sizes is None:
+        return None
+    if len(sizes) != 3 or min(sizes[1:]) < MIN_IMAGE_SIDE:
+        raise ConfigError(
+            f"image_shape = {tuple(sizes)}; expected (channels, height, width) with sides of at "
+            f"least {MIN_IMAGE_SIDE} pixels"
+        )
+    channels, height, width = sizes
+    return channels, height, width
 
 
 def finite_rows(name: str, rows: np.ndarray, width: int) -> np.ndarray:

@@ -19,7 +19,13 @@ from torch import Tensor, nn
 from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs, Stream, Unordered
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
-from bayes_curiosity_ros.curiosity.inputs import checked_images, finite_rows, undrawn, unit_images
+from bayes_curiosity_ros.curiosity.inputs import (
+    checked_images,
+    finite_rows,
+    image_shape_of,
+    undrawn,
+    unit_images,
+)
 from bayes_curiosity_ros.curiosity.normalise import RunningMoments
 from bayes_curiosity_ros.curiosity.state import adam_state, check_fit, copy_of, load_adam_state
 from bayes_curiosity_ros.errors import ConfigError
@@ -29,7 +35,6 @@ VECTOR_FLOOR = 1e-6
 RETURN_FLOOR = 1e-6
 PIXEL_FLOOR = 1.0 / 255.0  # less is a camera's rounding, not a sight
 CHUNK_ROWS = 256  # images become floats one chunk at a time
-MIN_IMAGE_SIDE = 16
 
 
 @dataclass(frozen=True)
@@ -78,13 +83,7 @@ class RndConfig:
                 raise ConfigError(f"{name} = {getattr(self, name)}; it must be finite")
         if not 0.0 <= self.discount < 1.0:
             raise ConfigError(f"discount = {self.discount}; it must be in [0, 1)")
-        if self.image_shape is not None:
-            object.__setattr__(self, "image_shape", tuple(self.image_shape))
-            if len(self.image_shape) != 3 or min(self.image_shape[1:]) < MIN_IMAGE_SIDE:
-                raise ConfigError(
-                    f"image_shape = {self.image_shape}; expected (channels, height, width) "
-                    f"with sides of at least {MIN_IMAGE_SIDE} pixels"
-                )
+        object.__setattr__(self, "image_shape", image_shape_of(self.image_shape))
 
 
 class RandomFeatures(nn.Module):

@@ -9,7 +9,6 @@ from bayes_curiosity_ros.curiosity.inputs import undrawn
 
 IMAGE_TRUNKS = ("flat", "keypoints")
 IMAGE_TRUNK_SIZE = 64
-MIN_IMAGE_SIDE = 16
 # A fresh map is nearly flat, its mean position nearly constant, and hardly anything would be
 # learnt. These make it respond from the first step: measured, the loss falls twice as fast.
 SHARPNESS = 10.0

@@ -143,7 +143,7 @@ class Preparation:
                 f"{self.task.name}: {len(shown.actions)} demonstrations, {shown.successes} of "
                 f"{shown.episodes} episodes succeeded"
             )
-            return shown
+        # From the file even if it was made just now: its arrays lie in memory as they will later.
         shown = Demonstrations.load(path)
         if shown.task != self.task.name:
             raise ConfigError(

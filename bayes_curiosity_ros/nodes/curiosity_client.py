@@ -45,10 +45,10 @@ class CuriosityClient:
     Attributes:
         paid: the rewards so far, as the bonus that learning sees.
         lost: rewards that did not come by topic and were asked for by service.
-        listeners: subscribers of `observation` that the curiosity node has.
+        topics: what the curiosity node publishes.
     """
 
-    listeners = 1
+    topics = ("intrinsic_reward", "curiosity/state")
 
     def __init__(
         self, node: Node, waiter: Waiter, observations: Publisher, timeout_s: float
@@ -139,7 +139,7 @@ class CuriosityClient:
 class NoCuriosity:
     """The same where no curiosity node is asked for: nothing is paid, nothing is kept."""
 
-    listeners = 0
+    topics: tuple[str, ...] = ()
 
     def wait_until_there(self, timeout_s: float) -> None:
         pass

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import rclpy
 import torch
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -37,6 +38,7 @@ from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, NoCurios
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
+from bayes_curiosity_ros.nodes.taps import HEARD
 from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter
 
 LOG = "episodes.csv"
@@ -129,15 +131,21 @@ class LearnerNode(QuietTopics, Node):
         return self._log
 
     def _wait_for_recorder(self) -> None:
-        listeners = 1 + self._curiosity.listeners
+        """Until it says that it hears every node of a step: meeting takes seconds at times."""
+        names = ("observation", "action", "episode", "arm/state", *self._curiosity.topics)
+        wanted = {self.resolve_topic_name(name) for name in names}
+        heard: set[str] = set()
+
+        def take(status: DiagnosticStatus) -> None:
+            heard.update(*(pair.value.split() for pair in status.values if pair.key == HEARD))
+
+        listener = self.create_subscription(DiagnosticStatus, "recorder/status", take, LATCHED_QOS)
         self._waiter.until(
-            lambda: (
-                self._observations.get_subscription_count() >= listeners
-                and self._episodes.get_subscription_count()
-            ),
+            lambda: wanted <= heard,
             self.config.start_timeout_s,
-            "a recorder of `observation` and `episode` (is it running?)",
+            f"a recorder of {', '.join(sorted(wanted))} (is it running?)",
         )
+        self.destroy_subscription(listener)
 
     def stop_arm(self, reason: str) -> None:
         """Best effort: the arm's own watchdog is the safety net."""

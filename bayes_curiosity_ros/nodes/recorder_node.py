@@ -24,7 +24,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import Guarded, run_node
-from bayes_curiosity_ros.nodes.taps import Tap
+from bayes_curiosity_ros.nodes.taps import HEARD, Tap
 
 FORMAT = "bayes_curiosity_bag/1"
 OURS = "bayes_curiosity_interfaces/msg"
@@ -120,6 +120,7 @@ class RecorderNode(Guarded, Node):
         self._curiosity_state = self.resolve_topic_name("curiosity/state")
         self._model_id = ""
         self._declared: set[str] = set()
+        self._heard = ""
         self._status = self.create_publisher(DiagnosticStatus, "recorder/status", LATCHED_QOS)
         self.create_timer(config.period_s, self.drain)
         self.create_timer(0.2, self._adapt)
@@ -153,8 +154,13 @@ class RecorderNode(Guarded, Node):
         return records
 
     def _adapt(self) -> None:
+        """Look at the publishers; who waits for us is told at once of those that we have found."""
         for tap in self._taps:
             tap.adapt()
+        heard = " ".join(sorted(tap.name for tap in self._taps if tap.heard))
+        if heard != self._heard:
+            self._heard = heard
+            self._report()
 
     def _lost(self) -> dict[str, int]:
         return {tap.name: tap.lost for tap in self._taps if tap.lost}
@@ -168,6 +174,7 @@ class RecorderNode(Guarded, Node):
         problems = {tap.name: tap.problem for tap in self._taps if tap.problem}
         values = {
             "bag": str(self.bag.path),
+            HEARD: self._heard,
             "messages": counts.written,
             "bytes": counts.written_bytes,
             "episodes": counts.episodes,

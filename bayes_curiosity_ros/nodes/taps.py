@@ -20,6 +20,7 @@ from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.metadata import Qos, Topic
 from bayes_curiosity_ros.bags.storage import Record
 
+HEARD = "topics heard"  # in a recorder's status: those whose publishers were found
 DEPTH = 2000  # messages that may come between two visits
 
 
@@ -77,6 +78,11 @@ class Tap:
         if self._subscription is None or wanted != self._qos:
             self._qos, self.type_name = wanted, infos[0].topic_type
             self._subscribe()
+
+    @property
+    def heard(self) -> bool:
+        """Whether a publisher was found."""
+        return bool(self._infos())
 
     def take(self) -> list[Record]:
         """All that has come since the last visit."""

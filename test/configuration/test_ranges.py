@@ -30,3 +30,8 @@ def test_anything_else_is_refused(text):
 def test_an_empty_range_names_no_number():
     with pytest.raises(ConfigError, match="names no number"):
         parse_ranges("5-3", "--seeds")
+
+
+def test_a_range_of_millions_is_a_mistake():
+    with pytest.raises(ConfigError, match="names 10000000000 numbers; at most 1000000"):
+        parse_ranges("3,0-9999999999", "--seeds")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bayes_curiosity_ros import arm_curve, cli
-from bayes_curiosity_ros.experiments.curves.jobs import Job, Row
-from bayes_curiosity_ros.experiments.engine.store import read_rows
+from bayes_curiosity_ros import cli
+from bayes_curiosity_ros.experiments.arm import command as arm_curve
+from bayes_curiosity_ros.experiments.engine.jobs import Job
+from bayes_curiosity_ros.experiments.engine.store import all_rows
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow
-from bayes_curiosity_ros.learning.preparation import Preparation
+from bayes_curiosity_ros.learning.prepare import PrepareOptions
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -26,10 +27,10 @@ def test_rows_of_a_log_of_episodes():
         EpisodeRow(i, 10 * i, 10, "success" if i > 100 else "failure", float(i), 2.0, 0.0)
         for i in range(1, 121)
     ]
-    rows = arm_curve.rows_of(Job("arm_reach", "rnd", 3), episodes, budget=1200)
+    rows = arm_curve.rows_of(Job("arm_reach", "trpo", "rnd", 3), episodes, budget=1200)
     assert len(rows) == arm_curve.POINTS
     assert [row.timesteps for row in rows] == list(range(20, 1201, 20))
-    assert (rows[0].extrinsic_return, rows[0].curiosity) == (1.5, 0.2)
+    assert (rows[0].extrinsic_return, rows[0].intrinsic_reward) == (1.5, 0.2)
     assert {row.first_success for row in rows} == {-1, 1010}
     assert rows[-1].successes_per_timestep == pytest.approx(0.1)
     assert rows[-1].successes_per_timestep_100 == pytest.approx(20 / 1000)
@@ -60,7 +61,7 @@ def test_a_run_with_a_checkpoint_is_resumed(tmp_path):
     ("words", "message"),
     [
         (["--bonus", "icm"], "unknown bonus 'icm'"),
-        (["--seeds", "4-0"], "names no seed"),
+        (["--seeds", "4-0"], "names no number"),
         (["--timesteps", "0"], "timesteps = 0"),
         (["--arm", "kortex"], "needs robot_ip"),
     ],
@@ -75,13 +76,13 @@ def test_bad_words_are_one_line_before_any_work(tmp_path, capsys, words, message
 
 
 def test_a_run_over_the_graph(tmp_path, monkeypatch, capfd):
-    quick = partial(Preparation, demonstrations=200, embedding_epochs=1)
-    monkeypatch.setattr(arm_curve, "Preparation", quick)
+    quick = partial(PrepareOptions, demonstrations=200, embedding_epochs=1)
+    monkeypatch.setattr(arm_curve, "PrepareOptions", quick)
     words = ["experiment", "arm", "--output", str(tmp_path), "--seeds", "7", "--bonus", "rnd"]
     assert cli.main([*words, "--timesteps", "250", "--no-plots"]) == 0
-    rows = read_rows(tmp_path / "arm_reach" / "rnd" / "rows.csv", Row)
+    rows = all_rows(tmp_path)
     assert rows[-1].timesteps >= 250
-    assert {row.job for row in rows} == {Job("arm_reach", "rnd", 7)}
+    assert {row.job for row in rows} == {Job("arm_reach", "trpo", "rnd", 7)}
     assert "| arm_reach | rnd |" in (tmp_path / "table.md").read_text()
     capfd.readouterr()
     assert cli.main([*words, "--timesteps", "250", "--no-plots"]) == 0

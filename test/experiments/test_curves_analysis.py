@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
-import pytest
 from PIL import Image
 
 from bayes_curiosity_ros.experiments.curves.analysis import Curve, Run, curves_of
 from bayes_curiosity_ros.experiments.curves.claims import dominance, fewer_steps, sooner, verdicts
-from bayes_curiosity_ros.experiments.curves.command import all_rows
-from bayes_curiosity_ros.experiments.curves.jobs import Job, Record, Row
 from bayes_curiosity_ros.experiments.curves.plots import plot_panels, plot_paper
 from bayes_curiosity_ros.experiments.curves.table import to_markdown
-from bayes_curiosity_ros.experiments.engine.store import Store
-from bayes_curiosity_ros.learning.trainer import Iteration
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
+from bayes_curiosity_ros.experiments.engine.plots import method_label, styles_of, task_title
 
 
 def curve(*seeds: list[float], step: float = 1000.0) -> Curve:
@@ -26,18 +21,6 @@ def curve(*seeds: list[float], step: float = 1000.0) -> Curve:
             for seed, values in enumerate(seeds)
         ]
     )
-
-
-def test_metric_is_of_the_most_recent_episodes():
-    record = Record(Job("reach", "none", 0), points=2, budget=40)
-    lengths, succeeded = np.full(20, 2), np.arange(20) >= 15
-    record.add(Iteration(20, 1.0, 0.0, {"intrinsic": 0.0}, lengths[:10], succeeded[:10]), None, 0)
-    record.add(Iteration(40, 1.0, 0.5, {"intrinsic": 0.0}, lengths[10:], succeeded[10:]), 32, 0)
-    first, last = record.rows
-    assert (first.successes_per_timestep, first.first_success, first.episodes) == (0.0, -1, 10)
-    assert last.successes_per_timestep == pytest.approx(5 / 20)
-    assert last.successes_per_timestep_100 == pytest.approx(5 / 40)
-    assert (last.first_success, last.episodes) == (32, 20)
 
 
 def test_steps_to_reach_take_quartiles_of_seeds():
@@ -78,21 +61,28 @@ def test_fewer_steps_can_hold_and_fail():
     assert not fewer_steps("visual_reach", nothing, {"none": nothing}, 5.0).holds
 
 
-def made_up(task: str, bonus: str, seed: int, rise: float) -> list[Row]:
+def made_up(cell: Cell, seed: int, rise: float) -> list[Row]:
     return [
-        Row(task, bonus, seed, t, t // 10, rise * t, rise * t, 0.0, 0.0, 0.0, 500, 0.0)
-        for t in range(1000, 11_000, 1000)
+        Row(
+            *cell,
+            seed,
+            timesteps,
+            successes_per_timestep=rise * timesteps,
+            successes_per_timestep_100=rise * timesteps,
+            first_success=500,
+        )
+        for timesteps in range(1000, 11_000, 1000)
     ]
 
 
-def some_curves() -> dict[tuple[str, str], Curve]:
+def some_curves() -> dict[Cell, Curve]:
     rises = {"curiosity": 3e-6, "rnd": 1.5e-6, "none": 1e-6}
     rows = [
         row
         for task in ("reach", "grasp", "visual_reach", "visual_grasp", "arm_reach")
-        for bonus, rise in rises.items()
+        for method, rise in rises.items()
         for seed in range(3)
-        for row in made_up(task, bonus, seed, rise * (1 + 0.02 * seed))
+        for row in made_up(Cell(task, "trpo", method), seed, rise * (1 + 0.02 * seed))
     ]
     return curves_of(rows, 100)
 
@@ -105,22 +95,40 @@ def test_table_says_steps_and_verdicts():
     assert [v.holds for v in verdicts(some_curves())] == [True, True, True, True, True]
 
 
+def test_several_learners_are_told_apart():
+    cells = [Cell("reach", learner, "none") for learner in ("trpo", "reinforce")]
+    rows = [row for cell in cells for row in made_up(cell, 0, 1e-6)]
+    text = to_markdown({100: curves_of(rows, 100)})
+    assert "| reach | none trpo |" in text
+    assert "| reach | none reinforce |" in text
+
+
+def test_the_row_before_training_is_no_part_of_a_curve():
+    cell = Cell("reach", "trpo", "none")
+    (run,) = curves_of([Row(*cell, 0, 0), *made_up(cell, 0, 1e-6)], 10)[cell].runs
+    assert run.timesteps[0] == 1000
+
+
 def test_figures_show_something(tmp_path):
     plot_paper(some_curves(), tmp_path / "paper.png")
     plot_paper({}, tmp_path / "empty.png")
     panels = {"one": ["curiosity", "none"], "two": ["rnd", "absent"]}
-    plot_panels(some_curves(), "grasp", panels, tmp_path / "panels.png")
-    for name in ("paper", "panels"):
+    grasp = {cell: curve for cell, curve in some_curves().items() if cell.task == "grasp"}
+    plot_panels(grasp, panels, tmp_path / "panels.png")
+    plot_panels(some_curves(), {}, tmp_path / "tasks.png")
+    plot_panels({}, panels, tmp_path / "nothing.png")
+    for name in ("paper", "panels", "tasks"):
         image = np.asarray(Image.open(tmp_path / f"{name}.png").convert("RGB"))
         blue = (np.abs(image.astype(int) - [0x00, 0x72, 0xB2]) < 10).all(axis=2)
         assert blue.sum() > 200  # curiosity's line
     assert (tmp_path / "empty.png").exists()
+    assert (tmp_path / "nothing.png").exists()
 
 
-def test_all_rows_come_in_the_papers_order(tmp_path):
-    for task, bonus in (("grasp", "none"), ("reach", "rnd"), ("reach", "curiosity")):
-        folder = tmp_path / task / bonus
-        settings = argparse.Namespace(fingerprint=lambda: "", budget=lambda job: 1)
-        Store(folder, settings, Row).append(made_up(task, bonus, 0, 1.0))
-    cells = dict.fromkeys((row.task, row.bonus) for row in all_rows(tmp_path))
-    assert list(cells) == [("reach", "curiosity"), ("reach", "rnd"), ("grasp", "none")]
+def test_names_and_styles_of_what_is_registered_and_of_what_is_not():
+    assert (method_label("rnd"), method_label("none")) == ("RND", "no bonus")
+    assert (method_label("a_new_one"), task_title("a_new_task")) == ("a new one", "a new task")
+    assert task_title("visual_reach") == "visuomotor reach"
+    styles = styles_of(["one", "curiosity", "two", "three", "four", "five", "none"])
+    assert len(set(styles.values())) == 6  # four spare ones, then over again
+    assert styles_of(["curiosity"])["curiosity"] == styles["curiosity"]

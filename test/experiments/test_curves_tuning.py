@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from bayes_curiosity_ros.experiments.curves.analysis import Curve, curves_of
-from bayes_curiosity_ros.experiments.curves.command import all_rows
-from bayes_curiosity_ros.experiments.curves.jobs import LONG_WINDOW
-from bayes_curiosity_ros.experiments.curves.settings import (
-    Method,
-    load_ablations,
-    load_curves,
-)
+from bayes_curiosity_ros.experiments.engine.jobs import LONG_WINDOW
+from bayes_curiosity_ros.experiments.engine.settings import Method, load_settings
+from bayes_curiosity_ros.experiments.engine.store import all_rows
+from support.experiments import CONFIG, RESULTS
 
-ROOT = Path(__file__).parents[2]
+
+def methods_of(name: str, task: str) -> dict[str, Method]:
+    """The methods of a task in a shipped file."""
+    return load_settings(CONFIG / f"{name}.yaml").tasks[task].methods
 
 
 def trials(task: str) -> tuple[dict[str, Method], dict[str, Curve]]:
     """Every setting that was tried on a task, and its curve, by name."""
-    methods = load_ablations(ROOT / "config/experiments" / f"curves_tuning_{task}.yaml").methods[
-        task
-    ]
-    rows = all_rows(ROOT / "results" / "curves" / "tuning" / task)
-    curves = {name: curve for (_, name), curve in curves_of(rows, LONG_WINDOW).items()}
+    methods = methods_of(f"curves_tuning_{task}", task)
+    rows = all_rows(RESULTS / "curves" / "tuning" / task)
+    curves = {cell.method: curve for cell, curve in curves_of(rows, LONG_WINDOW).items()}
     assert set(curves) == set(methods)
     assert all(row.seed >= 100 for row in rows)
-    return dict(methods), curves
+    return methods, curves
 
 
 def best_of(task: str, wanted: Callable[[Method], bool]) -> Method:
@@ -50,7 +47,7 @@ def test_every_bonus_had_as_many_trials(task):
 @pytest.mark.parametrize("bonus", ["curiosity", "rnd", "vime"])
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_curves_use_what_the_committed_trials_say(task, bonus):
-    method = load_curves(ROOT / "config/experiments" / "curves.yaml").methods[task][bonus]
+    method = methods_of("curves", task)[bonus]
     # As it was published: without a shift.
     assert method == best_of(task, lambda m: m.bonus == bonus and not m.options.get("shift"))
 
@@ -58,14 +55,14 @@ def test_the_curves_use_what_the_committed_trials_say(task, bonus):
 @pytest.mark.parametrize("bonus", ["rnd", "vime"])
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_controls_use_the_best_trial_with_a_price(task, bonus):
-    control = load_ablations(ROOT / "config/experiments" / f"controls_{task}.yaml").methods[task]
+    control = methods_of(f"controls_{task}", task)
     best = best_of(task, lambda m: m.bonus == bonus and bool(m.options.get("shift")))
     assert control[f"{bonus}_priced"] == best
 
 
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_the_control_without_a_bonus_has_the_best_price(task):
-    control = load_ablations(ROOT / "config/experiments" / f"controls_{task}.yaml").methods[task]
+    control = methods_of(f"controls_{task}", task)
     assert control["price_alone"] == best_of(
         task, lambda m: m.bonus == "none" and "per_step" in m.options
     )
@@ -73,6 +70,5 @@ def test_the_control_without_a_bonus_has_the_best_price(task):
 
 @pytest.mark.parametrize("task", ["reach", "grasp"])
 def test_a_visual_task_takes_its_bonuses_from_the_cartesian_one(task):
-    methods = load_curves(ROOT / "config/experiments" / "curves.yaml").methods
-    for bonus, method in methods[f"visual_{task}"].items():
-        assert method == methods[task][bonus]
+    for name, method in methods_of("curves", f"visual_{task}").items():
+        assert method == methods_of("curves", task)[name]

@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+import json
 
-import numpy as np
 import pytest
 
-from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.experiments.table1.analysis import Cell
-from bayes_curiosity_ros.experiments.table1.settings import load_settings
-from bayes_curiosity_ros.experiments.table1.tune import Plan, choose, load_plan, measured
+from bayes_curiosity_ros.experiments.engine.running import work_of
+from bayes_curiosity_ros.experiments.engine.settings import load_settings
+from bayes_curiosity_ros.experiments.engine.store import all_rows, read_settings
+from bayes_curiosity_ros.experiments.table1.tune import check, choose, measured
+from support.experiments import CONFIG, RESULTS, command, stored
+from support.experiments import returns_of as trial
 
-ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "config/experiments" / "table1.yaml"
-PLAN = ROOT / "config/experiments" / "table1_tuning.yaml"
-RESULTS = ROOT / "results" / "table1" / "tuning"
-
-TABLE = """
-evaluations: 2
-evaluation_episodes: 2
-demonstrations: 100
-demonstration_noise: 0.1
-cells:
-  pendulum:
-    trpo: {timesteps: 400, parallel: 2, min_steps: 200}
-    ddpg: {timesteps: 400, parallel: 2, min_steps: 200}
-bonuses:
-  pendulum: {rnd: {weight: 1.0, width: 8}}
+TUNING = """
+extends: table.yaml
+every_task:
+  methods:
+    rnd_0.1: {like: rnd, weight: 0.1}
+    rnd_1: {like: rnd, weight: 1.0}
+    vime_0.01: {like: vime, weight: 0.01}
+    vime_0.1: {like: vime, weight: 0.1}
+only: {methods: [rnd_0.1, rnd_1, vime_0.01, vime_0.1]}
 """
-TUNING = "{algorithms: [trpo, ddpg], weights: {rnd: [0.1, 1.0], vime: [0.01, 0.1]}}"
 
 
 @pytest.fixture
-def words(tmp_path) -> list[str]:
-    (tmp_path / "table.yaml").write_text(TABLE)
-    (tmp_path / "tuning.yaml").write_text(TUNING)
-    files = ["--config", str(tmp_path / "table.yaml"), "--tuning", str(tmp_path / "tuning.yaml")]
-    output = ["--output", str(tmp_path / "out"), "--workers", "1"]
-    return ["experiment", "tune", *files, *output]
-
-
-def trial(*returns: list[float]) -> Cell:
-    return Cell(np.array([0.0, 1000.0]), np.array(returns), np.full(len(returns), 10.0))
+def tuning(table):
+    """Two weights for each of two bonuses."""
+    path = table.with_name("tuning.yaml")
+    path.write_text(TUNING)
+    return path
 
 
 def test_the_highest_average_over_learners_is_chosen():
@@ -71,23 +58,27 @@ def test_of_equals_the_smallest_weight_is_chosen():
     assert choose({1.0: failed, 0.1: failed}) == 0.1
 
 
-def test_a_trial_changes_the_weight_and_nothing_else(tmp_path):
-    (tmp_path / "table.yaml").write_text(TABLE)
-    settings = load_settings(tmp_path / "table.yaml")
-    first, second = Plan(["trpo"], {"rnd": [0.1, 1.0]}).trials(settings)
-    assert first.bonuses["pendulum"]["rnd"] == {"weight": 0.1, "width": 8}
-    assert second.bonuses["pendulum"]["rnd"] == {"weight": 1.0, "width": 8}
-    assert first.cells["pendulum"] == {"trpo": settings.cell("pendulum", "trpo")}
+def test_a_trial_changes_the_weight_and_nothing_else(table, tuning):
+    base, settings = (
+        load_settings(table).tasks["pendulum"],
+        load_settings(tuning).tasks["pendulum"],
+    )
+    assert settings.methods["rnd_0.1"].options == {"weight": 0.1, "width": 8}
+    assert settings.methods["rnd_1"] == base.methods["rnd"]
+    assert settings.learners == base.learners
 
 
-def test_every_trial_is_run_once_and_reported(words, tmp_path, capsys):
-    assert cli.main([*words, "--seeds", "100"]) == 0
-    assert cli.main([*words, "--seeds", "100-101"]) == 0
-    table = (tmp_path / "out" / "table.md").read_text()
+def test_every_trial_is_run_once_and_reported(tuning, tmp_path, capsys):
+    out = tmp_path / "out"
+    stored(load_settings(tuning).with_timesteps(200), out, [100])
+    assert command("tune", tuning, out, "--timesteps", "200", "--seeds", "100-101") == 0
+    captured = capsys.readouterr()
+    assert "8 of 16 runs are already there" in captured.err
+    table = (out / "table.md").read_text()
     assert table.count("| pendulum |") == 4
     assert table.count("**") == 2 * 2  # one weight per bonus is bold
     assert all(line.endswith("| 2 |") for line in table.splitlines()[4:])
-    assert table in capsys.readouterr().out
+    assert table in captured.out
 
 
 @pytest.mark.parametrize(
@@ -97,10 +88,11 @@ def test_every_trial_is_run_once_and_reported(words, tmp_path, capsys):
         (["--task", "cartpole"], "unknown task 'cartpole'"),
         (["--workers", "0"], "--workers 0"),
         (["--tuning", "nothing.yaml"], "cannot read nothing.yaml"),
+        (["--method", "rnd_1", "vime_0.1", "vime_0.01"], "equally many"),
     ],
 )
-def test_bad_words_are_one_line_before_any_work(words, tmp_path, capsys, more, message):
-    assert cli.main([*words, *more]) == 2
+def test_bad_words_are_one_line_before_any_work(tuning, tmp_path, capsys, more, message):
+    assert command("tune", tuning, tmp_path / "out", *more) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -108,34 +100,31 @@ def test_bad_words_are_one_line_before_any_work(words, tmp_path, capsys, more, m
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("old", "new", "message"),
     [
-        ("{algorithms: [ppo], weights: {rnd: [1]}}", "unknown algorithm 'ppo'"),
-        ("{algorithms: [trpo], weights: {none: [1]}}", "unknown bonus 'none'"),
-        ("{algorithms: [trpo], weights: {rnd: [1], vime: [1, 2]}}", "equally many"),
-        ("{algorithms: [trpo], weights: {rnd: []}}", "equally many"),
-        ("{algorithms: [trpo], weights: {}}", "equally many"),
-        ("{algorithms: [trpo], weights: {rnd: [much]}}", "does not fit"),
-        ("{algorithms: [], weights: {rnd: [1]}}", "algorithms is empty"),
-        ("{algorithms: [trpo]}", "does not fit"),
-        ("{algorithms: [", "YAML"),
+        ("[rnd_0.1, ", "[", "equally many"),
+        ("[rnd_0.1, ", "[none, ", "'none' has no weight"),
+        ("weight: 0.1}", "weight: 0.1, bonus: none}", "equally many"),
     ],
 )
-def test_bad_tuning_file(tmp_path, text, message):
-    (tmp_path / "tuning.yaml").write_text(text)
+def test_bad_tuning_file(tuning, old, new, message):
+    tuning.write_text(TUNING.replace(old, new, 1))
     with pytest.raises(ConfigError, match=message):
-        load_plan(tmp_path / "tuning.yaml")
+        check(load_settings(tuning))
 
 
-def test_the_table_uses_what_the_committed_trials_say(tmp_path):
-    shutil.copytree(RESULTS, tmp_path / "tuning")
-    settings, plan = load_settings(CONFIG), load_plan(PLAN)
-    cells = measured(tmp_path / "tuning", plan.trials(settings))
-    assert set(cells) == {(task, bonus) for task in settings.cells for bonus in plan.weights}
+def test_the_table_uses_what_the_committed_trials_say():
+    settings = load_settings(CONFIG / "table1.yaml")
+    plan = load_settings(CONFIG / "table1_tuning.yaml")
+    check(plan)
+    cells = measured(all_rows(RESULTS / "table1/tuning"), plan)
+    bonuses = ("curiosity", "rnd", "vime")
+    assert set(cells) == {(task, bonus) for task in settings.tasks for bonus in bonuses}
     for (task, bonus), trials in cells.items():
-        assert len(trials) == len(plan.weights[bonus])
-        assert all(set(learners) == set(plan.algorithms) for learners in trials.values())
-        assert settings.bonuses[task][bonus]["weight"] == choose(trials), (task, bonus)
+        assert len(trials) == 4
+        assert all(set(learners) == {"trpo", "ddpg"} for learners in trials.values())
+        chosen = settings.tasks[task].methods[bonus].options["weight"]
+        assert chosen == choose(trials), (task, bonus)
     seeds = {
         len(cell.returns)
         for trials in cells.values()
@@ -143,3 +132,19 @@ def test_the_table_uses_what_the_committed_trials_say(tmp_path):
         for cell in learners.values()
     }
     assert len(seeds) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "folder"),
+    [
+        ("table1", "table1"),
+        ("table1_tuning", "table1/tuning"),
+        ("table1_reference", "table1/ablations/reference"),
+        ("table1_raw_form", "table1/ablations/raw_form"),
+        ("table1_random_encoder", "table1/ablations/random_encoder"),
+    ],
+)
+def test_committed_rows_were_made_with_the_shipped_settings(config, folder):
+    cells = work_of(load_settings(CONFIG / f"{config}.yaml"), CONFIG).cells
+    mine = {str(cell): json.loads(json.dumps(s.fingerprint())) for cell, s in cells.items()}
+    assert read_settings(RESULTS / folder) == mine

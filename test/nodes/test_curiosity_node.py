@@ -31,7 +31,6 @@ from support.graph import inbox, parameters
 from support.processes import started_processes
 from support.waiting import WAIT_S
 
-pytestmark = pytest.mark.xdist_group("curiosity node")
 IMAGE_SHAPE = (4, 16, 16)
 # A second node, for observations with images.
 SEEING = "seeing"

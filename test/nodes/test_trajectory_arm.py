@@ -14,9 +14,10 @@ from trajectory_msgs.msg import JointTrajectory
 
 from bayes_curiosity_interfaces.msg import Action, ArmState, ArmStatus, Status
 from bayes_curiosity_interfaces.srv import ResetEpisode
+from bayes_curiosity_ros.bringup.arguments import defaults
+from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
-from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
@@ -31,6 +32,7 @@ NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
 CONFIG = TrajectoryConfig(COMMANDS, STATES, driver_joints=NAMES, state_timeout_s=0.5)
 TIMEOUT_S = WAIT_S
 PERIOD_S = 0.01
+FILES = parameter_files(defaults() | {"arm": "trajectory"})
 
 
 class Controller:
@@ -192,8 +194,7 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
     start(
         "bayes_curiosity_ros.nodes.arm_node",
         "--ros-args",
-        "--params-file",
-        str(find("config/bringup", "trajectory.yaml")),
+        *(word for path in FILES for word in ("--params-file", path)),
         *parameters(
             backend="trajectory",
             trajectory__command_topic=COMMANDS,

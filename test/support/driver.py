@@ -1,7 +1,6 @@
 """Plays the learner to a real arm node."""
 
 import array
-import time
 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
@@ -9,7 +8,8 @@ from std_srvs.srv import Trigger
 from bayes_curiosity_interfaces.msg import Action, ArmState, ArmStatus
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
-from support.graph import WAIT_S, eventually, inbox
+from support.graph import eventually, inbox
+from support.waiting import WAIT_S, wait_for
 
 ARM = "bayes_curiosity_ros.nodes.arm_node"
 
@@ -28,9 +28,7 @@ class Driver:
     def reset(self, episode=1, seed=0, confirmed=True):
         request = ResetEpisode.Request(episode=episode, seed=seed, operator_confirmed=confirmed)
         answer = self.background.call(ResetEpisode, "arm/reset_episode", request, WAIT_S)
-        deadline = time.monotonic() + WAIT_S
-        while not self.actions.get_subscription_count() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for(lambda: self.actions.get_subscription_count() > 0, "listener to action")
         return answer
 
     def act(self, episode, step, deltas=(0.03,) * 6, gripper=0.0):

@@ -5,9 +5,6 @@ To adapt it: a new command needs a row in WAYS, a renamed option a change in the
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 from support.shell import Way
 from support.ways_checked import (
     activate,
@@ -15,6 +12,7 @@ from support.ways_checked import (
     colcon,
     discovery,
     make,
+    pinned,
     pre_commit,
     pytest_file,
     rviz,
@@ -22,13 +20,13 @@ from support.ways_checked import (
     vendor_wheel,
 )
 from support.ways_commands import (
-    BAG,
     RECORDED,
     SEEN,
     check_replay,
     command,
     copied,
     experiment,
+    plugged_in,
     understood,
     up,
     view,
@@ -48,9 +46,10 @@ CLI = "bayes-curiosity"
 # Options that make commands short, and settings for them.
 PREPARE = "--demonstrations 200 --imitation-epochs 1"
 PREPARE_SEEN = "--demonstrations 64 --embedding-epochs 1 --imitation-epochs 1"
-TABLE1 = "--task mountaincar --algorithm trpo --bonus none --seeds 0 --steps 2000"
+TABLE1 = "--task mountaincar --learner trpo --method none --seeds 0 --timesteps 2000"
 TABLE1 += " --workers 1 --no-plots"
-CURVES = "--config HERE/small_curves.yaml --seeds 0 --workers 1 --no-plots --no-videos"
+CURVES = "--config HERE/small_curves.yaml --task grasp --method curiosity none --seeds 0"
+CURVES += " --workers 1 --no-plots --no-videos"
 ABLATIONS = "--config HERE/small_ablations.yaml --seeds 0 --timesteps 200 --workers 1 --no-plots"
 FILES = {
     "short.yaml": """
@@ -62,25 +61,19 @@ FILES = {
 points: 2
 tasks:
   grasp:
-    timesteps: 200
-    parallel: 2
-    min_steps: 100
+    learners: {trpo: {timesteps: 200, parallel: 2, min_steps: 100}}
     demonstrations: {count: 60}
     imitation: {epochs: 1}
     embedding: {max_epochs: 1}
-    bonuses: {curiosity: {weight: 0.1}, none: }
+    methods: {curiosity: {weight: 0.1}, none: }
 """,
     "small_ablations.yaml": """
-curves: small_curves.yaml
-task: grasp
-variants: {random_encoder: {embedding: random}}
+extends: small_curves.yaml
+tasks:
+  grasp:
+    methods: {random_encoder: {like: curiosity, embedding: random}}
 panels: {encoder: [random_encoder]}
 """,
-}
-# Passages with such commands share what was made for one of them: one worker runs them all.
-SHARED = {
-    "docs: a run": rf"{CLI} (up|prepare|replay|bag|score|embed)|:=policy\.pt|ros2 bag|{BAG}",
-    "docs: experiments": rf"{CLI} experiment|cp -r",
 }
 # The first that fits the whole command counts. What no pattern fits fails the test.
 WAYS: dict[str, Way] = {
@@ -89,6 +82,7 @@ WAYS: dict[str, Way] = {
     rf"{CLI} up --task visual_reach": up(
         "--timesteps 60 --output HERE/output/seen", after=SEEN, folder="seen"
     ),
+    rf"{CLI} up --task near_reach .*": plugged_in,
     rf"{CLI} up --resume( .*)?": up("--timesteps 300", after=RECORDED),
     rf"{CLI} up( --task reach| --bonus curiosity| --record)*": up("--record --timesteps 150"),
     rf"{CLI} surface": command(),
@@ -121,20 +115,9 @@ WAYS: dict[str, Way] = {
     r"colcon build .*": colcon,
     r"make( \w+=\S+)? [\w-]+": make,
     r"export ROS_AUTOMATIC_DISCOVERY_RANGE=.*": discovery,
+    r"pip install mcap .*": pinned,
     r"pip install .*": vendor_wheel,
     r"rviz2 .*": rviz,
     r"cp -r .*": copied,
     r"pre-commit install": pre_commit,
 }
-
-
-def shared_by(texts: Sequence[str]) -> str:
-    """Name of the group of passages that these commands or this example belong to, or empty."""
-    return next(
-        (
-            group
-            for group, pattern in SHARED.items()
-            if any(re.search(pattern, text) for text in texts)
-        ),
-        "",
-    )

@@ -42,7 +42,7 @@ def make(shell: Shell, command: str) -> None:
 def pytest_file(shell: Shell, command: str) -> None:
     """`make test` runs it already: pytest must find tests of that name."""
     words = shlex.split(command)[1:]
-    assert "::test_" in _output([sys.executable, "-m", "pytest", "--collect-only", "-qn0", *words])
+    assert "::test_" in _output([sys.executable, "-m", "pytest", "--collect-only", "-n0", *words])
 
 
 def _output(words: list[str]) -> str:
@@ -67,6 +67,13 @@ def discovery(shell: Shell, command: str) -> None:
     name, _, value = command.removeprefix("export ").partition("=")
     assert name == DISCOVERY_RANGE[0]
     assert value in {"SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT"}
+
+
+def pinned(shell: Shell, command: str) -> None:
+    """Installed by set-up already, in the versions that it pins."""
+    pins = (ROOT / "requirements/base.txt").read_text()
+    for name in shlex.split(command)[2:]:
+        assert f"\n{name}==" in pins, name
 
 
 def vendor_wheel(shell: Shell, command: str) -> None:

@@ -16,6 +16,7 @@ from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.tasks.arm.reach import Reach
+from support.plugin import install_plugin, run_with_plugin
 from support.shell import Shell, Way
 
 # What other commands need first. Each is run once in a worker, wherever it stands.
@@ -23,6 +24,11 @@ RECORDED = "bayes-curiosity up --record"
 PREPARED = "bayes-curiosity prepare reach --robot my_cell.yaml --output output/lab"
 SEEN = "bayes-curiosity prepare visual_reach --output output/seen"
 CURVES = "bayes-curiosity experiment curves"
+PARSE = """
+import sys
+from bayes_curiosity_ros.cli import build_parser
+build_parser().parse_args(sys.argv[1:])
+"""
 # What stands for the reader's own bag.
 BAG = r"\bBAG\b( …)?|output/run/bags/run_\w+"
 
@@ -92,6 +98,14 @@ def copied(shell: Shell, line: str) -> None:
 def understood(shell: Shell, line: str) -> None:
     """Not run, as it takes hours; a test of the experiment runs the command with less."""
     shell.understood(shlex.split(line)[1:])
+
+
+def plugged_in(shell: Shell, line: str) -> None:
+    """Not run again, as test_extending.py does: understood where the package is installed."""
+    folder = shell.folder / "installed"
+    folder.mkdir()
+    words = shlex.split(line)[1:]
+    run_with_plugin(install_plugin(folder), "-c", PARSE, *words)
 
 
 def check_replay(shell: Shell, line: str) -> None:

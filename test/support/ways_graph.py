@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 from lifecycle_msgs.msg import Transition
@@ -54,7 +55,8 @@ def launch(shell: Shell, command: str) -> None:
     assert set(given) <= _launch_arguments(path), command
     if name == "bringup.launch.py":
         filled = {key: value.replace("…", "driver/topic") for key, value in given.items()}
-        assert nodes(filled)
+        with chdir(shell.folder):
+            assert nodes(filled)
 
 
 def _launch_arguments(path: Path) -> set[str]:

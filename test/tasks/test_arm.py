@@ -50,7 +50,7 @@ def test_registered_by_name(name):
 @pytest.mark.parametrize("name", arm_task_names())
 def test_check_env(name):
     env = gymnasium.make(
-        f"bayes_curiosity_ros.tasks.arm.gymnasium_env:BayesCuriosity/{name}",
+        f"bayes_curiosity_ros.tasks.gymnasium_env:BayesCuriosity/{name}",
         render_mode="rgb_array",
     )
     check_env(env.unwrapped)

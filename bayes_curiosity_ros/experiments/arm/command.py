@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.bringup.arguments import arguments as bringup_arguments
-from bayes_curiosity_ros.bringup.arguments import robot_of
+from bayes_curiosity_ros.bringup import arguments as bringup
 from bayes_curiosity_ros.bringup.processes import ProcessGroup
 from bayes_curiosity_ros.bringup.table import nodes, parameter_files
 from bayes_curiosity_ros.bringup.up import LOG, add_bringup_arguments, words_of
@@ -35,11 +34,10 @@ from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
-from bayes_curiosity_ros.learning.settings import CHECKPOINT, LearnerConfig
+from bayes_curiosity_ros.learning.settings import CHECKPOINT
 from bayes_curiosity_ros.learning.trainer import Iteration
 
 TASK = "arm_reach"  # in rows; what the arm does is "reach"
-LEARNER = LearnerConfig.learner
 POINTS = 60
 TIMESTEPS = 8_000
 IMITATION_EPOCHS = 1  # a policy that has imitated for longer has little left to learn
@@ -63,7 +61,7 @@ class ArmSettings:
         arm: what moved.
         robot: of `config/`; empty for the arm's own.
         imitation_epochs: of the policies' pre-training.
-        parameters: digest of the arm's parameter files.
+        parameters: digest of the nodes' parameter files.
     """
 
     bonus: str
@@ -121,10 +119,10 @@ def run(arguments: argparse.Namespace) -> int:
     bonuses = tuple(dict.fromkeys(arguments.method))
     BONUSES.require(*bonuses)
     seeds = parse_ranges(arguments.seeds, "--seeds")
-    jobs = [Job(TASK, LEARNER, bonus, seed) for seed in seeds for bonus in bonuses]
     for bonus in bonuses:  # checked before anything is spent
         nodes(_launch_arguments(arguments, bonus, 0, Path()))
-    cells = {Cell(TASK, LEARNER, bonus): _settings(arguments, bonus) for bonus in bonuses}
+    cells = {Cell(TASK, arguments.learner, b): _settings(arguments, b) for b in bonuses}
+    jobs = [Job(*cell, seed) for seed in seeds for cell in cells]
     store = Store(arguments.output, cells)
     done = {row.job for row in store.load()}
     missing = [job for job in jobs if job not in done]
@@ -165,7 +163,7 @@ def run_job(job: Job, arguments: argparse.Namespace) -> list[Row]:
 def prepared(arguments: argparse.Namespace, seed: int) -> PreparedFiles:
     """Demonstrations and model of all runs, and the policy of this seed."""
     options = PrepareOptions(
-        robot=robot_of(vars(arguments)), imitation_epochs=arguments.imitation_epochs
+        robot=bringup.robot_of(vars(arguments)), imitation_epochs=arguments.imitation_epochs
     )
     folder = arguments.output / "prepared" / f"{TASK}_{digest(dataclasses.asdict(options))}"
     files = PreparedFiles.within(folder)
@@ -205,7 +203,7 @@ def _iteration(episodes: list[EpisodeRow]) -> Iteration:
 def _launch_arguments(
     arguments: argparse.Namespace, bonus: str, seed: int, folder: Path
 ) -> dict[str, str]:
-    names = [each.name for each in bringup_arguments() if each.name not in OWN]
+    names = [argument.name for argument in bringup.arguments() if argument.name not in OWN]
     given = {name: getattr(arguments, name) for name in names}
     operator = arguments.simulated_operator or arguments.arm == "sim"
     resume = (folder / CHECKPOINT).exists()
@@ -224,7 +222,7 @@ def _settings(arguments: argparse.Namespace, bonus: str) -> ArmSettings:
         arguments.arm,
         arguments.robot,
         arguments.imitation_epochs,
-        digest([Path(path).read_text() for path in parameter_files(vars(arguments))]),
+        digest([Path(file).read_text() for file in parameter_files(vars(arguments))]),
     )
 
 

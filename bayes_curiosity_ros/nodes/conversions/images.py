@@ -7,9 +7,8 @@ import array
 import numpy as np
 from sensor_msgs.msg import CameraInfo, Image
 
-from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.data import Observations, rgbd_images
 from bayes_curiosity_ros.errors import ImageError
-from bayes_curiosity_ros.nodes.conversions.observations import rgbd_images
 from bayes_curiosity_ros.nodes.conversions.pixels import color_pixels, depth_pixels
 from bayes_curiosity_ros.nodes.conversions.values import seconds_of
 from bayes_curiosity_ros.robot.cameras.camera import Frame, Intrinsics

@@ -7,7 +7,7 @@ import array
 import numpy as np
 
 from bayes_curiosity_interfaces.msg import Observation, ObservationBatch
-from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.data import Observations, rgbd_images
 from bayes_curiosity_ros.errors import EmptyBatchError, ImageError, LengthError
 from bayes_curiosity_ros.nodes.conversions.pixels import color_pixels, depth_pixels
 from bayes_curiosity_ros.nodes.conversions.values import doubles
@@ -61,11 +61,3 @@ def _images_of_batch(batch: ObservationBatch) -> np.ndarray | None:
         return None
     color = np.frombuffer(batch.color, dtype=np.uint8).reshape(*shape, 3)
     return rgbd_images(color, np.frombuffer(batch.depth, dtype=np.float32).reshape(shape))
-
-
-def rgbd_images(color: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Channels-first float32: colours in 0..1, depth in [m]."""
-    images = np.empty((len(color), 4, *color.shape[1:3]), dtype=np.float32)
-    np.multiply(color.transpose(0, 3, 1, 2), np.float32(1.0 / 255.0), out=images[:, :3])
-    images[:, 3] = depth
-    return images
