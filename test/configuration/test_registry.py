@@ -119,7 +119,7 @@ def test_every_bonus_obeys_the_protocol(name):
     np.testing.assert_array_equal(again.evaluate([episode]), bonus.evaluate([episode]))
     stream = bonus.begin(episode.observations[:1])
     streamed = [stream.reward(episode[step : step + 1]) for step in range(20)]
-    np.testing.assert_allclose(streamed, bonus.evaluate([episode]), rtol=1e-5, atol=1e-10)
+    np.testing.assert_allclose(streamed, bonus.evaluate([episode]), rtol=1e-3)
     assert entry.label
 
 

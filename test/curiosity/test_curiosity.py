@@ -8,7 +8,13 @@ import torch
 
 from bayes_curiosity_ros.curiosity.bonus import Bonus, NoBonus
 from bayes_curiosity_ros.curiosity.continual import ContinualConfig, ContinualCuriosity
-from bayes_curiosity_ros.curiosity.curiosity import FEATURES, Curiosity, CuriosityConfig
+from bayes_curiosity_ros.curiosity.curiosity import (
+    FEATURES,
+    POSTERIORS,
+    Curiosity,
+    CuriosityConfig,
+    preset_config,
+)
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
@@ -35,19 +41,87 @@ def test_all_bonuses_obey_the_protocol():
     assert not NoBonus().evaluate([episode()]).any()
 
 
-def test_forms_differ_by_log_beta_and_scale_with_the_weight():
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_forms_are_of_one_gain_and_scale_with_the_weight(posterior):
     probe = episode()
-    raw = curiosity(form="paper").evaluate([probe])
-    shifted = curiosity().evaluate([probe])
-    np.testing.assert_allclose(shifted - raw, LOG_BETA)
-    np.testing.assert_allclose(curiosity(weight=0.5).evaluate([probe]), 0.5 * shifted)
+
+    def paid(**options):
+        return curiosity(posterior=posterior, **options).evaluate([probe])
+
+    gain = paid(weight=1.0)
+    np.testing.assert_allclose(gain - paid(weight=1.0, form="paper"), LOG_BETA)
+    np.testing.assert_allclose(paid(weight=1.0, form="elliptical"), np.expm1(gain))
+    np.testing.assert_allclose(paid(weight=0.5), 0.5 * gain)
 
 
-def test_reward_is_that_of_the_observation_reached():
-    bonus, probe = curiosity(), episode()
+def test_a_frozen_posterior_pays_each_observation_reached_by_itself():
+    bonus, probe = curiosity(posterior="frozen"), episode()
     np.testing.assert_array_equal(
         bonus.evaluate([probe]), bonus.score(probe.next_observations).reward
     )
+
+
+def test_a_sequential_posterior_pays_what_the_episode_teaches():
+    """All of it, the first observation's share included, and no more: standing still is poor."""
+    bonus = curiosity(weight=1.0)
+    bonus.update([episode(3)])
+    probe, known = episode(), bonus.regression.log_determinant
+    (gains,) = bonus.gains([probe.visited()])
+    np.testing.assert_array_equal(bonus.evaluate([probe]), gains[1:])
+    bonus.update([probe])
+    # Features are float32, and a batch may round them otherwise than an episode does.
+    assert gains.sum() == pytest.approx(bonus.regression.log_determinant - known, abs=1e-4)
+    still = Observations(np.repeat(episode(8).observations.vectors[:1], 21, axis=0))
+    stood = Transitions(still[:-1], probe.actions, still[1:])
+    assert bonus.evaluate([stood]).sum() < 0.2 * bonus.evaluate([episode(8)]).sum()
+
+
+def test_an_episodic_posterior_forgets_between_episodes():
+    bonus, probe = curiosity(posterior="episodic"), episode()
+    bonus.update([episode(9)])  # which decides the length scale
+    before = bonus.evaluate([probe])
+    bonus.update([probe])
+    np.testing.assert_array_equal(bonus.evaluate([probe]), before)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_episodes_are_priced_apart_however_many_come_together(posterior):
+    bonus = curiosity(posterior=posterior)
+    bonus.update([episode(9)])
+    several = [episode(seed, length) for seed, length in ((0, 20), (1, 3), (2, 11))]
+    apart = np.concatenate([bonus.evaluate([each]) for each in several])
+    np.testing.assert_allclose(bonus.evaluate(several), apart, rtol=1e-4)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_a_stream_pays_what_the_whole_episode_is_paid(posterior):
+    bonus, probe = curiosity(posterior=posterior), episode()
+    bonus.update([episode(9)])
+    stream = bonus.begin(probe.observations[:1])
+    streamed = [stream.reward(probe[step : step + 1]) for step in range(len(probe))]
+    np.testing.assert_allclose(streamed, bonus.evaluate([probe]), rtol=1e-4)
+
+
+def test_presets():
+    assert preset_config({}) == CuriosityConfig()
+    paper = preset_config({"preset": "paper", "weight": 0.3})
+    assert (paper.form, paper.posterior, paper.features) == ("paper", "frozen", "plain")
+    assert paper.weight == 0.3
+    assert preset_config({"preset": "e3b"}).posterior == "episodic"
+    with pytest.raises(ConfigError, match="unknown preset 'essay'; choose one of: e3b, paper"):
+        preset_config({"preset": "essay"})
+
+
+def test_the_first_observations_decide_the_length_scale():
+    bonus = curiosity()
+    assert float(bonus.encoder.length_scale) == 0
+    bonus.update([episode(0)])
+    scale = float(bonus.encoder.length_scale)
+    latent = bonus.encoder.features(episode(0).visited())[:, :-1]
+    assert scale == pytest.approx(float(torch.nn.functional.pdist(latent).median()))
+    bonus.reset()
+    bonus.update([episode(1)])
+    assert float(bonus.encoder.length_scale) == scale
 
 
 def test_scores_agree_with_each_other_and_keep_their_floor():
@@ -68,7 +142,7 @@ def test_every_observation_of_an_episode_is_taken_in():
 
 
 def test_novelty_falls_where_one_has_been():
-    bonus, been = curiosity(), episode(0)
+    bonus, been = curiosity(weight=1.0, posterior="frozen", features="plain"), episode(0)
     elsewhere = Observations(been.next_observations.vectors + 5.0)
     before_here, before_there = bonus.evaluate([been]).mean(), bonus.score(elsewhere).reward.mean()
     bonus.update([been])
@@ -111,7 +185,7 @@ def test_the_fast_road_follows_every_change_of_encoder_and_posterior(features, c
     assert_equal_to_the_encoder()
     bonus.encoder.standardise_inputs(5.0 + 3.0 * episode(1).next_observations.vectors)
     assert_equal_to_the_encoder()
-    bonus.encoder.load_state_dict(Encoder(config, seeded(5)).state_dict())
+    bonus.encoder.load_state_dict(Encoder(encoder.config, seeded(5)).state_dict())
     assert_equal_to_the_encoder()
 
 

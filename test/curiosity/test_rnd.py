@@ -87,7 +87,9 @@ def test_resume_is_exact() -> None:
     for bonus in (straight, resumed):
         bonus.update([near(1.0, 3)])
     assert same_state(straight.state_dict(), resumed.state_dict())
-    np.testing.assert_array_equal(straight.evaluate([near(0.0, 4)]), resumed.evaluate([near(0.0, 4)]))
+    np.testing.assert_array_equal(
+        straight.evaluate([near(0.0, 4)]), resumed.evaluate([near(0.0, 4)])
+    )
 
 
 def test_a_state_of_another_shape_is_rejected_whole() -> None:
@@ -131,7 +133,7 @@ def test_a_value_that_is_not_finite_is_named_and_changes_nothing(value: float) -
 
 def test_wrong_width_and_unexpected_images_are_named() -> None:
     with pytest.raises(InputError, match=r"expected \(count, 3\)"):
-        make().evaluate(episode_of(np.zeros((4, 5))))
+        make().evaluate([episode_of(np.zeros((4, 5)))])
     with pytest.raises(InputError, match="images were given"):
         make().evaluate([with_images(0, np.uint8)])
     with pytest.raises(InputError, match="images are missing"):

@@ -216,7 +216,7 @@ def test_images_and_wrong_widths_are_named() -> None:
     with pytest.raises(InputError, match="vectors alone"):
         make().evaluate([Transitions(with_images, few.actions, with_images)])
     with pytest.raises(InputError, match=r"actions has shape \(2, 5\); expected \(count, 2\)"):
-        make().evaluate(Transitions(few.observations, np.zeros((2, 5)), few.next_observations))
+        make().evaluate([Transitions(few.observations, np.zeros((2, 5)), few.next_observations)])
 
 
 @pytest.mark.parametrize(

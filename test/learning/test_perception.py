@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, LatentCuriosity
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig, LatentCuriosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.errors import ConfigError, ModelFileError
@@ -93,8 +93,8 @@ def test_curiosity_of_what_was_perceived_is_curiosity_of_what_was_seen(
     visual, encoder, task, episodes
 ):
     """The convolutions ran once, and the posterior is the same as if they had run again."""
-    ours = LatentCuriosity(Curiosity(encoder))
-    theirs = Curiosity(encoder)
+    config = CuriosityConfig(posterior="frozen", features="plain")
+    ours, theirs = LatentCuriosity(encoder, config), Curiosity(encoder, config)
     first, second = episodes.split()[:2]
     ours.update([first])
     states = visual.initial_states(4, np.random.default_rng(1))
@@ -103,10 +103,9 @@ def test_curiosity_of_what_was_perceived_is_curiosity_of_what_was_seen(
     theirs.regression.update(torch.nn.functional.pad(latent, (0, 1), value=1.0))
     raw = Observations(visual.observe(states), visual.images(states))
     rows = Observations(task.observe(states))
-    wanted = theirs.score(raw).reward
-    np.testing.assert_allclose(ours.curiosity.evaluate_latent(ours._latent(rows)), wanted)
-    assert ours.curiosity.regression.count == len(first) + 1
-    assert (ours.evaluate(second) > 0).all()
+    np.testing.assert_allclose(ours.score(rows).reward, theirs.score(raw).reward)
+    assert ours.regression.count == len(first) + 1
+    assert (ours.evaluate([second]) > 0).all()
 
 
 def test_a_policy_belongs_to_its_encoder(tmp_path, visual, task):
