@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from bayes_curiosity_ros.bags.decode import decode
 from bayes_curiosity_ros.bags.episode import CURIOSITY_STATE, Episode
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig, Scores
-from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import load_model, model_id
 
@@ -27,7 +24,8 @@ class RecordedStates:
         log_determinants: by the number of observations in the posterior, in [nats].
         model_id: id of its encoder; "" where none was recorded.
         first: number of observations in the posterior when the recording began.
-        form, weight: form and weight of its rewards.
+        form, weight, posterior, features: its configuration; a bag from before there was a
+            choice has a frozen posterior and plain features.
     """
 
     log_determinants: dict[int, float]
@@ -35,6 +33,8 @@ class RecordedStates:
     first: int = 0
     form: str = "nonnegative"
     weight: float = 1.0
+    posterior: str = "frozen"
+    features: str = "plain"
 
 
 def recorded_states(reader: BagReader) -> RecordedStates:
@@ -51,6 +51,8 @@ def recorded_states(reader: BagReader) -> RecordedStates:
         int(messages[0].observations),
         last.form,
         float(last.weight),
+        getattr(last, "posterior", "frozen"),
+        getattr(last, "features", "plain"),
     )
 
 
@@ -65,18 +67,7 @@ def curiosity_for(states: RecordedStates, episode: Episode, model: Path | None) 
     Raises:
         BagError: the model is not the recorded one, or does not fit the bag.
     """
-    if model is not None:
-        curiosity = load_model(model).curiosity
-    else:
-        images = None if episode.color is None else (4, *episode.color.shape[1:3])
-        config = EncoderConfig(vector_size=episode.vectors.shape[1], image_shape=images)
-        curiosity = Curiosity(Encoder(config))
-    curiosity.config = CuriosityConfig(
-        weight=states.weight,
-        form=states.form,
-        forgetting=curiosity.config.forgetting,
-        regression=curiosity.config.regression,
-    )
+    curiosity = _curiosity_of(states, episode, model)
     ours = model_id(curiosity)
     if states.model_id and ours != states.model_id:
         raise BagError(
@@ -103,16 +94,26 @@ def score_episodes(
     """
     for episode in episodes:
         observations = episode.observations()
-        yield episode, _one_by_one(curiosity, observations)
+        yield episode, curiosity.score_in_order(observations)
         if episode.learnt_from:
             curiosity.observe(observations)
 
 
-def _one_by_one(curiosity: Curiosity, observations: Observations) -> Scores:
-    parts = [curiosity.score(observations[i : i + 1]) for i in range(len(observations))]
-    return Scores(
-        *(
-            np.array([getattr(part, name)[0] for part in parts])
-            for name in ("variance", "curiosity", "reward")
-        )
+def _curiosity_of(states: RecordedStates, episode: Episode, model: Path | None) -> Curiosity:
+    config = CuriosityConfig(
+        weight=states.weight,
+        form=states.form,
+        posterior=states.posterior,
+        features=states.features,
     )
+    if model is None:
+        images = None if episode.color is None else (4, *episode.color.shape[1:3])
+        shape = EncoderConfig(vector_size=episode.vectors.shape[1], image_shape=images)
+        return Curiosity(Encoder(shape), config)
+    saved = load_model(model).curiosity
+    theirs = saved.config
+    config = replace(config, forgetting=theirs.forgetting, regression=theirs.regression)
+    if theirs.features != config.features:
+        return Curiosity(saved.encoder, config)
+    saved.config = config
+    return saved

@@ -88,12 +88,31 @@ def preset_config(options: Mapping[str, Any], where: str = "curiosity") -> Curio
         ConfigError: an option or the preset is unknown, or a value is out of its bounds.
     """
     own = dict(options)
-    preset = own.pop("preset", "")
-    if preset not in PRESETS:
-        raise unknown_name("preset", preset, [name for name in PRESETS if name])
-    base = dataclasses.asdict(PRESETS[preset])
+    base = dataclasses.asdict(named_preset(own.pop("preset", "")))
     base["regression"] |= own.pop("regression", {})
     return build(CuriosityConfig, base | own, where)
+
+
+def with_preset(config: CuriosityConfig, preset: str) -> CuriosityConfig:
+    """A configuration whose values that are still at their defaults are taken from a preset."""
+    usual = CuriosityConfig()
+    own = {
+        item.name: getattr(config, item.name)
+        for item in dataclasses.fields(config)
+        if getattr(config, item.name) != getattr(usual, item.name)
+    }
+    return dataclasses.replace(named_preset(preset), **own)
+
+
+def named_preset(name: str) -> CuriosityConfig:
+    """The preset of this name; "" for the defaults.
+
+    Raises:
+        ConfigError: there is none; the message lists the names there are.
+    """
+    if name not in PRESETS:
+        raise unknown_name("preset", name, [known for known in PRESETS if known])
+    return PRESETS[name]
 
 
 @dataclass(frozen=True)
@@ -109,6 +128,15 @@ class Scores:
     variance: np.ndarray
     curiosity: np.ndarray
     reward: np.ndarray
+
+    @staticmethod
+    def joined(parts: Sequence[Scores]) -> Scores:
+        """All parts one after the other."""
+        return Scores(
+            np.concatenate([part.variance for part in parts]),
+            np.concatenate([part.curiosity for part in parts]),
+            np.concatenate([part.reward for part in parts]),
+        )
 
 
 class Curiosity:
@@ -127,6 +155,12 @@ class Curiosity:
     def score(self, observations: Observations) -> Scores:
         """Each observation by itself, at the posterior as it is; changes nothing."""
         return self._scores(self._quadratic(observations))
+
+    def score_in_order(self, observations: Observations) -> Scores:
+        """An episode's observations one by one, bit for bit as a stream of them is scored."""
+        stream = self.begin(observations[:1])
+        rest = [stream.take(observations[i : i + 1]) for i in range(1, len(observations))]
+        return Scores.joined([stream.first, *rest])
 
     def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
         """The reward of the observations *reached*: (N,) float64."""

@@ -7,9 +7,16 @@ import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
+from bayes_curiosity_ros.curiosity.curiosity import (
+    Curiosity,
+    CuriosityConfig,
+    CuriosityStream,
+    Scores,
+    with_preset,
+)
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, model_id, save_model
@@ -18,7 +25,10 @@ from bayes_curiosity_ros.errors import (
     BatchTooLargeError,
     ConfigError,
     ModelFileError,
+    StepError,
 )
+
+MAX_UNDER_WAY = 64  # episodes at once; whoever begins more gives up the oldest
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,8 @@ class KeeperConfig:
         max_image_batch: most observations in one request where they have images.
         encoder_seed: of the random encoder.
         encoder: shape of the random encoder; a model file brings its own.
-        curiosity: weight, form and forgetting; a model file brings its own prior and noise.
+        preset: "paper" or "e3b" for what those left out of `curiosity` are taken from.
+        curiosity: how what is learnt becomes reward; a model file brings its own prior and noise.
     """
 
     model: str = ""
@@ -41,12 +52,30 @@ class KeeperConfig:
     max_image_batch: int = 1024
     encoder_seed: int = 0
     encoder: EncoderConfig = field(default_factory=lambda: EncoderConfig(vector_size=9))
+    preset: str = ""
     curiosity: CuriosityConfig = field(default_factory=CuriosityConfig)
 
     def __post_init__(self) -> None:
         for name in ("max_batch", "max_image_batch"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}; it must be at least 1")
+        object.__setattr__(self, "curiosity", with_preset(self.curiosity, self.preset))
+
+
+@dataclass
+class _UnderWay:
+    """An episode that has not ended: its first observation, what prices it, its scores so far."""
+
+    first: Observations
+    stream: CuriosityStream
+    scores: list[Scores] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scores.append(self.stream.first)
+
+    def began_with(self, observation: Observations) -> bool:
+        """Whether this is its first observation again."""
+        return np.array_equal(self.first.vectors, observation.vectors)
 
 
 class CuriosityKeeper:
@@ -77,6 +106,36 @@ class CuriosityKeeper:
                 f"{count} observations in one request; {name} = {limit}. Send them in parts"
             )
 
+    def observe(self, episode: int, step: int, observation: Observations) -> Scores:
+        """What an observation of an episode under way is worth.
+
+        A step that comes again is answered as it was the first time.
+
+        Raises:
+            StepError: steps before this one did not come; nothing changed.
+        """
+        known = self._under_way.get(episode)
+        if step == 0 and (known is None or not known.began_with(observation)):
+            known = self._begin(episode, observation)
+        if known is None or step > len(known.scores):
+            expected = len(known.scores) if known else 0
+            raise StepError(
+                f"observation of episode {episode}, step {step}; expected step {expected}. "
+                "Ask curiosity/evaluate for the whole episode"
+            )
+        if step == len(known.scores):
+            known.scores.append(known.stream.take(observation))
+        return known.scores[step]
+
+    def preview(self, episode: int, observations: Observations) -> list[Scores]:
+        """What each observation would be worth as the next one of an episode under way."""
+        known = self._under_way.get(episode)
+        stream = known.stream if known else None
+        return [
+            self.curiosity.score(row) if stream is None else stream.preview(row)
+            for row in (observations[i : i + 1] for i in range(len(observations)))
+        ]
+
     def snapshot(self) -> Curiosity:
         """The model as it is now; later updates do not reach it. Costs nothing.
 
@@ -94,11 +153,13 @@ class CuriosityKeeper:
             )
         self.curiosity.observe(observations)
         self._episodes.add(episode)
+        self._under_way.pop(episode, None)
 
     def reset(self) -> None:
         """Back to the prior."""
         self.curiosity.reset()
         self._episodes.clear()
+        self._under_way.clear()
 
     def save(self, path: str) -> Path:
         """Write the model file; returns where."""
@@ -130,11 +191,27 @@ class CuriosityKeeper:
             raise ModelFileError("path is empty; name a file such as arm.safetensors")
         return (Path(self.config.model_folder) / path).resolve()
 
+    def _begin(self, episode: int, first: Observations) -> _UnderWay:
+        """An episode begins; of too many under way, the oldest is given up."""
+        self._under_way.pop(episode, None)
+        while len(self._under_way) >= MAX_UNDER_WAY:
+            self._under_way.pop(next(iter(self._under_way)))
+        self._under_way[episode] = known = _UnderWay(first, self.curiosity.begin(first))
+        return known
+
     def _adopt(self, model: SavedModel) -> None:
-        self.curiosity = model.curiosity
-        self.curiosity.config = dataclasses.replace(
-            self.config.curiosity, regression=model.curiosity.config.regression
-        )
+        """Take over encoder and posterior; what is priced how stays this node's own affair.
+
+        A posterior that has seen something stays in the features it saw it in.
+        """
+        theirs = model.curiosity
+        config = dataclasses.replace(self.config.curiosity, regression=theirs.config.regression)
+        if theirs.regression.count:
+            self.curiosity = theirs
+            theirs.config = dataclasses.replace(config, features=theirs.config.features)
+        else:
+            self.curiosity = Curiosity(theirs.encoder, config)
+        self._under_way: dict[int, _UnderWay] = {}
         self.trained = model.trained
         self.model_id = model_id(model.curiosity)
         self._episodes = set(model.episodes)

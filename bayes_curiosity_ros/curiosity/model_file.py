@@ -37,10 +37,11 @@ def model_id(curiosity: Curiosity) -> str:
 def encoder_id(encoder: Encoder) -> str:
     """Twelve hexadecimal digits that name an encoder: equal latent space, equal id."""
     digest = hashlib.sha256()
-    weights = {k: v for k, v in encoder.state_dict().items() if k not in FOURIER}
-    for name, tensor in sorted(weights.items()):
-        digest.update(name.encode())
-        digest.update(tensor.contiguous().numpy().tobytes())
+    for name, tensor in sorted(encoder.state_dict().items()):
+        if name != "length_scale":  # ids are as they were before there was one
+            digest.update(name.encode())
+        if name not in FOURIER:
+            digest.update(tensor.contiguous().numpy().tobytes())
     return digest.hexdigest()[:12]
 
 

@@ -151,6 +151,11 @@ class BayesianLinearRegression:
         """log |P|: it grows with everything that was learnt."""
         return float(2.0 * self._factor.diagonal().abs().log().sum())
 
+    @property
+    def information(self) -> float:
+        """What was learnt since the prior: log |P| - log |P_0|, in [nats]."""
+        return self.log_determinant - self.size * math.log(self.config.prior_precision)
+
     def state_dict(self) -> dict[str, Any]:
         """Factor, moment and count."""
         return {

@@ -111,6 +111,10 @@ class Preparation:
         files: where to keep what is made.
         tell: told one line per thing made.
         line: of the terminal that progress is shown on, where several are.
+        shown_task: task with the same observations and actions that is demonstrated instead.
+
+    Raises:
+        ConfigError: the demonstrated task has other observations or actions.
     """
 
     def __init__(
@@ -120,8 +124,11 @@ class Preparation:
         files: PreparedFiles,
         tell: Tell = lambda line: None,
         line: int = 0,
+        shown_task: Task | None = None,
     ) -> None:
         self.task = task
+        self.shown_task = shown_task or task
+        require_same_spaces(task, self.shown_task)
         self.config = config
         self.files = files
         self._tell = tell
@@ -137,17 +144,17 @@ class Preparation:
         path = self.files.demonstrations
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            shown = collect(self.task, self.config.demonstrations)
+            shown = collect(self.shown_task, self.config.demonstrations)
             shown.save(path)
             self._tell(
-                f"{self.task.name}: {len(shown.actions)} demonstrations, {shown.successes} of "
+                f"{shown.task}: {len(shown.actions)} demonstrations, {shown.successes} of "
                 f"{shown.episodes} episodes succeeded"
             )
         # From the file even if it was made just now: its arrays lie in memory as they will later.
         shown = Demonstrations.load(path)
-        if shown.task != self.task.name:
+        if shown.task != self.shown_task.name:
             raise ConfigError(
-                f"{path} holds demonstrations of {shown.task!r}, not of {self.task.name!r}; "
+                f"{path} holds demonstrations of {shown.task!r}, not of {self.shown_task.name!r}; "
                 "give another --output"
             )
         return shown
@@ -220,6 +227,21 @@ class Preparation:
         return vectors_for(self.seen_task, observations_of(shown))[rows], shown.actions[rows]
 
 
+def require_same_spaces(task: Task, shown_task: Task) -> None:
+    """Check that demonstrations of one task can stand for those of another.
+
+    Raises:
+        ConfigError: they have other observations or actions.
+    """
+    for name in ("observation_size", "action_size", "visual"):
+        mine, theirs = getattr(task, name), getattr(shown_task, name)
+        if mine != theirs:
+            raise ConfigError(
+                f"{task.name} has {name} = {mine}, {shown_task.name} has {theirs}; demonstrations "
+                "of the one cannot serve the other"
+            )
+
+
 def observations_of(shown: Demonstrations) -> Observations:
     """The observations of demonstrations, as curiosity sees them."""
     return Observations(shown.vectors, shown.images)
@@ -251,6 +273,8 @@ def train_encoder(
     """
     trainer = EmbeddingTrainer(encoder, observations, actions, config, seed)
     trained = train_embedding(trainer, progress, checkpoint, label, line)
+    with torch.inference_mode():
+        trained.fit_length_scale(trained.latent(*trained.tensors(observations)))
     return trained, (
         f"embedding, held-out negative log-likelihood {trainer.losses[0]:.2f} → "
         f"{trainer.best_loss:.2f} nats in {trainer.epoch} epochs"

@@ -120,7 +120,9 @@ class CuriosityClient:
         return rewards, np.array([message.curiosity for message in messages])
 
     def _asked(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
-        request = Evaluate.Request(observations=batch_of_observations(observations))
+        request = Evaluate.Request(
+            mode=Evaluate.Request.EPISODE, observations=batch_of_observations(observations)
+        )
         answer = self._call("evaluate", request)
         return np.array(answer.reward), np.array(answer.curiosity)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 
-import numpy as np
 import torch
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -21,7 +20,7 @@ from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.curiosity import Scores
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.keeper import CuriosityKeeper, KeeperConfig
-from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.errors import BayesCuriosityError, InputError
 from bayes_curiosity_ros.nodes.conversions.observations import (
     observation_of_message,
     observations_of_batch,
@@ -65,7 +64,7 @@ class CuriosityNode(QuietTopics, Node):
         self, request: Evaluate.Request, response: Evaluate.Response
     ) -> Evaluate.Response:
         try:
-            scores, seen = await self._score_in_slices(request.observations)
+            scores, seen = await self._answer(request)
         except BayesCuriosityError as error:
             response.status = self._rejected("evaluate", error)
             return response
@@ -117,7 +116,9 @@ class CuriosityNode(QuietTopics, Node):
     def _observe(self, message: Observation) -> None:
         reward = IntrinsicReward(header=message.header, episode=message.episode, step=message.step)
         try:
-            scores = self.keeper.curiosity.score(observation_of_message(message))
+            scores = self.keeper.observe(
+                message.episode, message.step, observation_of_message(message)
+            )
         except BayesCuriosityError as error:
             reward.status = self._rejected("observation", error)
         else:
@@ -129,6 +130,19 @@ class CuriosityNode(QuietTopics, Node):
     def _admitted(self, batch: ObservationBatch) -> Observations:
         self.keeper.admit(batch.count)
         return observations_of_batch(batch)
+
+    async def _answer(self, request: Evaluate.Request) -> tuple[Scores, int]:
+        if request.mode == Evaluate.Request.NOW:
+            return await self._score_in_slices(request.observations)
+        observations, seen = self._admitted(request.observations), self._seen()
+        if request.mode == Evaluate.Request.EPISODE:
+            return self.keeper.curiosity.score_in_order(observations), seen
+        if request.mode == Evaluate.Request.NEXT:
+            return Scores.joined(self.keeper.preview(request.episode, observations)), seen
+        raise InputError(f"mode = {request.mode}; see Evaluate.srv for those there are")
+
+    def _seen(self) -> int:
+        return self.keeper.curiosity.regression.count
 
     async def _score_in_slices(self, batch: ObservationBatch) -> tuple[Scores, int]:
         """Scores under one posterior, with a pause for others between slices."""
@@ -142,7 +156,7 @@ class CuriosityNode(QuietTopics, Node):
         for start in range(size, len(observations), size):
             await self._others_first()
             parts.append(curiosity.score(observations[start : start + size]))
-        return _joined(parts), curiosity.regression.count
+        return Scores.joined(parts), curiosity.regression.count
 
     def _others_first(self) -> _Pause:
         """Await this to let the executor serve whoever waits."""
@@ -164,6 +178,9 @@ class CuriosityNode(QuietTopics, Node):
             log_determinant=curiosity.regression.log_determinant,
             form=curiosity.config.form,
             weight=curiosity.config.weight,
+            posterior=curiosity.config.posterior,
+            features=curiosity.config.features,
+            information=curiosity.regression.information,
         )
         state.header.stamp = self.get_clock().now().to_msg()
         self._state.publish(state)
@@ -181,14 +198,6 @@ class _Pause:
 
     def __await__(self) -> Generator[None, None, None]:
         yield
-
-
-def _joined(parts: list[Scores]) -> Scores:
-    return Scores(
-        variance=np.concatenate([part.variance for part in parts]),
-        curiosity=np.concatenate([part.curiosity for part in parts]),
-        reward=np.concatenate([part.reward for part in parts]),
-    )
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from rclpy.qos import QoSProfile
@@ -19,6 +20,7 @@ from bayes_curiosity_interfaces.msg import (
     Status,
 )
 from bayes_curiosity_interfaces.srv import Reset, Update
+from bayes_curiosity_ros.bags.decode import decode
 from bayes_curiosity_ros.bags.episode import CURIOSITY_STATE, OBSERVATION, REWARD, SUMMARY
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.player import Cue
@@ -33,6 +35,14 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 
 WINDOW = 200  # observations under way at once
 TIMEOUT_S = 30.0
+# What rewards depend on, with what it was in bags from before it could be chosen.
+MUST_AGREE = {
+    "model_id": "",
+    "form": "",
+    "weight": 0.0,
+    "posterior": "frozen",
+    "features": "plain",
+}
 
 
 @dataclass
@@ -108,7 +118,7 @@ class Reproduction:
                 if recorded.status.code == Status.OK:
                     self._recorded[recorded.episode, recorded.step] = _bits(recorded)
             elif kind == CURIOSITY_STATE:
-                state = deserialize_message(cue.record.data, CuriosityState)
+                state = decode(self._reader.topics[cue.record.topic], cue.record.data)
                 self._states[state.observations] = state.log_determinant
                 self._require_the_same(state)
             elif kind == SUMMARY:
@@ -126,7 +136,7 @@ class Reproduction:
         self._episode.append(observation_of_message(message))
 
     def _finish(self, summary: EpisodeSummary) -> None:
-        """All rewards first, then the update: within an episode the posterior stands still."""
+        """All rewards first, then the update, as the learner does."""
         self._await(lambda: len(self._answers) >= len(self._sent))
         self.result.episodes += 1
         observations, self._episode = self._episode, []
@@ -159,12 +169,12 @@ class Reproduction:
                 seen in self._states and self._states[seen] != log_determinant
             )
 
-    def _require_the_same(self, state: CuriosityState) -> None:
+    def _require_the_same(self, state: Any) -> None:
         """Before the first observation: another model has other rewards, and no fault in that."""
         if self._sent or self._live is None:
             return
-        for name in ("model_id", "form", "weight"):
-            recorded, live = getattr(state, name), getattr(self._live, name)
+        for name, before in MUST_AGREE.items():
+            recorded, live = getattr(state, name, before), getattr(self._live, name)
             if recorded != live:
                 raise BagError(
                     f"the bag was recorded with {name} = {recorded}, the curiosity node has "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ import torch
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
 from bayes_curiosity_ros.experiments.engine.settings import CellSettings, digest
 from bayes_curiosity_ros.learning.algorithm import Algorithm, make_learner
 from bayes_curiosity_ros.learning.gatherer import Rollouts
@@ -53,12 +55,12 @@ class Ground:
         self, cell: CellSettings, folder: Path, tell: Tell = lambda line: None, line: int = 0
     ) -> None:
         name = cell.cell.task
-        # One thread: runs go side by side in processes.
-        self.simulated = make_task(name, **({"threads": 1} if TASKS[name].arm else {}))
+        self.simulated = _task(name, cell.options)
+        shown = _task(cell.embedding_from, cell.options) if cell.embedding_from else None
         self.cell = replace(cell, world=world_of(self.simulated))
         self._folder = folder
         files = self.files(seed=0)
-        self.preparation = Preparation(self.simulated, cell.preparation, files, tell, line)
+        self.preparation = Preparation(self.simulated, cell.preparation, files, tell, line, shown)
 
     @property
     def task(self) -> Task:
@@ -69,7 +71,8 @@ class Ground:
         """Where the preparation of a seed is kept; only its policy is the seed's own."""
         cell = self.cell
         config, name = cell.preparation, cell.cell.task
-        shown = digest([name, cell.world, asdict(config.demonstrations)])
+        demonstrated = [cell.embedding_from] if cell.embedding_from else []
+        shown = digest([name, cell.world, asdict(config.demonstrations), *demonstrated])
         model = digest([shown, config.encoder, asdict(config.embedding)])
         seen = model if self.simulated.visual else shown
         learner = [cell.cell.learner, asdict(cell.learning.policy), asdict(config.imitation)]
@@ -203,7 +206,13 @@ class Ground:
             encoder,
             latent_last=isinstance(task, PerceivedTask),
         )
-        return BONUSES[method.bonus].make(method.options, inputs)
+        bonus = BONUSES[method.bonus].make(method.options, inputs)
+        return Shuffled(bonus, seed) if method.shuffled else bonus
+
+
+def _task(name: str, options: Mapping[str, Any]) -> Task:
+    """One thread: runs go side by side in processes."""
+    return make_task(name, **options, **({"threads": 1} if TASKS[name].arm else {}))
 
 
 def learner_rng(seed: int) -> np.random.Generator:

@@ -72,6 +72,8 @@ class Method:
         encoder: options of `EncoderConfig` that replace the task's.
         pretrained: whether the policy has imitated the demonstrations.
         timesteps: replaces the learner's budget; 0 does not.
+        shuffled: whether the bonuses of a batch are dealt out over its steps at random: a
+            placebo, which pays as much and says nothing.
     """
 
     bonus: str
@@ -80,6 +82,7 @@ class Method:
     encoder: dict = field(default_factory=dict)
     pretrained: bool = False
     timesteps: int = 0
+    shuffled: bool = False
 
     def __post_init__(self) -> None:
         BONUSES.require(self.bonus)
@@ -96,6 +99,9 @@ class TaskSettings:
     Attributes:
         learners: `LearnerSettings` by name.
         methods: `Method` by name.
+        embedding_from: task whose demonstrations embedding and imitation learn from; "" for the
+            task itself.
+        options: of the task, those that differ from its defaults.
         demonstrations: what embedding and imitation learn from.
         demonstrations_per_seed: whether every seed has demonstrations and an encoder of its own,
             which no file keeps; else all runs share one set.
@@ -107,6 +113,8 @@ class TaskSettings:
 
     learners: dict
     methods: dict
+    embedding_from: str = ""
+    options: dict = field(default_factory=dict)
     demonstrations: DemonstrationConfig = field(default_factory=DemonstrationConfig)
     demonstrations_per_seed: bool = False
     encoder: dict = field(default_factory=dict)
@@ -126,7 +134,7 @@ class CellSettings:
         learning: the learner's settings.
         method: how the runs explore.
         preparation: what they start from.
-        demonstrations_per_seed: see `TaskSettings`.
+        demonstrations_per_seed, embedding_from, options: see `TaskSettings`.
         world: digest of the task's own definition, where it has one; see `build.world_of`.
     """
 
@@ -137,6 +145,8 @@ class CellSettings:
     method: Method
     preparation: PreparationConfig
     demonstrations_per_seed: bool
+    embedding_from: str = ""
+    options: dict = field(default_factory=dict)
     world: str = ""
 
     @property
@@ -145,8 +155,14 @@ class CellSettings:
         return self.learning.timesteps
 
     def fingerprint(self) -> dict[str, Any]:
-        """Settings as plain values, stored beside results and compared on resume."""
-        return dataclasses.asdict(self)
+        """Settings as plain values, stored beside results and compared on resume.
+
+        What is left at its default need not be there, so that a new setting spoils no results.
+        """
+        values = dataclasses.asdict(self)
+        if not self.method.shuffled:
+            del values["method"]["shuffled"]
+        return {k: v for k, v in values.items() if v or k not in ("embedding_from", "options")}
 
 
 @dataclass(frozen=True)
@@ -210,6 +226,8 @@ class ExperimentSettings:
             method,
             PreparationConfig(task.demonstrations, encoder, task.embedding, task.imitation),
             task.demonstrations_per_seed,
+            task.embedding_from,
+            task.options,
         )
 
     def only(self, selection: Selection) -> ExperimentSettings:
@@ -274,7 +292,7 @@ def parse_task(name: str, raw: Mapping[str, Any], where: str) -> TaskSettings:
         raw: values as in the file.
         where: file to name in an error.
     """
-    TASKS.require(name)
+    TASKS.require(name, *filter(None, [raw.get("embedding_from")]))
     place, values = f"{where}: tasks.{name}", dict(raw)
     methods, pretrained = values.get("methods") or {}, values.get("pretrained", False)
     values["learners"] = {
