@@ -15,11 +15,12 @@ from bayes_curiosity_ros.configuration.settings import (
     require_nonnegative,
     require_positive,
 )
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.resources import find
 
 Point = tuple[float, float, float]
 Color = tuple[float, float, float]
+DYNAMICS = ("physics", "kinematic")
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,8 @@ class WorldConfig:
     """Arm on a table, a cylinder, a camera, and the clock.
 
     Attributes:
+        dynamics: "physics" for forces and friction; "kinematic" for joints that go where they
+            are told and contacts looked for once per control step (see `robot.kinematic`).
         physics_step_s: one MuJoCo step.
         control_step_s: time between two commands; a multiple of the physics step.
         arm_brightness: factor on the colours of the URDF.
@@ -217,9 +220,12 @@ class WorldConfig:
     camera: CameraConfig = field(default_factory=CameraConfig)
     light: LightConfig = field(default_factory=LightConfig)
     arm_brightness: float = 1.0
+    dynamics: str = "physics"
 
     def __post_init__(self) -> None:
         require_positive(self, "physics_step_s", "control_step_s", "arm_brightness")
+        if self.dynamics not in DYNAMICS:
+            raise unknown_name("world.dynamics", self.dynamics, DYNAMICS)
         ratio = self.control_step_s / self.physics_step_s
         if abs(ratio - round(ratio)) > 1e-6 or round(ratio) < 1:
             raise ConfigError(

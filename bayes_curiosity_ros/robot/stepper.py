@@ -42,7 +42,7 @@ class Stepper:
         self._max_delta = self.world.max_delta_rad
         margin = config.safety.joint_margin_rad
         self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
-        self._bound: _Bound | None = None
+        self._bound: Bound | None = None
 
     def initial(
         self, joints: np.ndarray, objects: np.ndarray, variants: np.ndarray | None = None
@@ -92,21 +92,16 @@ class Stepper:
         Returns:
             The rows, and (N, substeps, …) per field.
         """
-        require_finite_command("joint delta", deltas)
-        require_finite_command("gripper command", grips)
         layout, rows = self.layout, rows.copy()
-        before = self.base_targets(rows)
-        after = limit_targets(before, before + deltas, self._max_delta, self._lower, self._upper)
-        grip_before = rows[:, layout.grip]
-        grip_after = self.fingers_after(rows, grips)
-
+        before, after = self.targets(rows, deltas)
+        grip_before, grip_after = rows[:, layout.grip], self.fingers_after(rows, grips)
         bound, n = self._load(rows), len(rows)
         controls = self._controls(before, after, grip_before, grip_after)
         record = ("sensordata", *fields)
         seen = bound.batch.rollout(len(self._ramp), controls, record=record, ids=bound.first(n))
         _raise_warnings(bound.warnings[:n, :, 1])
         self._store(rows, bound)
-        rows[:, layout.contacts] = self._contacts(seen["sensordata"])
+        rows[:, layout.contacts] = self._found(seen["sensordata"])
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip_after
         return rows, seen
@@ -129,9 +124,23 @@ class Stepper:
 
     def hands(self, rows: np.ndarray) -> np.ndarray:
         """Positions of the end effector in [m]: (N, 3)."""
-        bound, n = self._load(rows), len(rows)
-        bound.batch.forward(ids=bound.first(n), stage=mujoco.mjtStage.mjSTAGE_POS)
-        return bound.positions[:n, self.world.end_effector_body].copy()
+        return self._posed(rows).positions[: len(rows), self.world.end_effector_body].copy()
+
+    def contacts(self, rows: np.ndarray) -> np.ndarray:
+        """Whether each of `CONTACT_CLASSES` occurs at these poses: (N, classes) bool."""
+        return self._found(self._posed(rows).sensors[: len(rows), None])
+
+    def targets(self, rows: np.ndarray, deltas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Joint targets, (N, J) in [rad], before and after a control step with these changes.
+
+        Raises:
+            InputError: a change is not finite.
+        """
+        require_finite_command("joint delta", deltas)
+        before = self.base_targets(rows)
+        return before, limit_targets(
+            before, before + deltas, self._max_delta, self._lower, self._upper
+        )
 
     def base_targets(self, rows: np.ndarray) -> np.ndarray:
         """Joint targets, (N, J), that the next changes add to.
@@ -142,7 +151,12 @@ class Stepper:
         return np.clip(rows[:, self.layout.target], measured - lead, measured + lead)
 
     def fingers_after(self, rows: np.ndarray, grips: np.ndarray) -> np.ndarray:
-        """Finger angles in [rad], (N,), that gripper commands from 0 to 1 lead to in one step."""
+        """Finger angles in [rad], (N,), that gripper commands from 0 to 1 lead to in one step.
+
+        Raises:
+            InputError: a command is not finite.
+        """
+        require_finite_command("gripper command", grips)
         before, gripper = rows[:, self.layout.grip], self.world.config.arm.gripper
         if gripper is None:
             return before
@@ -150,7 +164,13 @@ class Stepper:
         step = self.world.fingers[0].max_velocity_rad_s * self._dt
         return before + np.clip(wanted - before, -step, step)
 
-    def _load(self, rows: np.ndarray) -> _Bound:
+    def _posed(self, rows: np.ndarray) -> Bound:
+        """The batch with links and contacts where these rows put them."""
+        bound = self._load(rows)
+        bound.batch.forward(ids=bound.first(len(rows)), stage=mujoco.mjtStage.mjSTAGE_POS)
+        return bound
+
+    def _load(self, rows: np.ndarray) -> Bound:
         bound, layout, n = self._sized(len(rows)), self.layout, len(rows)
         bound.qpos[:n] = rows[:, layout.qpos]
         bound.qvel[:n] = rows[:, layout.qvel]
@@ -164,28 +184,28 @@ class Stepper:
             bound.batch.set_models(models)
         return bound
 
-    def _store(self, rows: np.ndarray, bound: _Bound) -> None:
+    def _store(self, rows: np.ndarray, bound: Bound) -> None:
         layout, n = self.layout, len(rows)
         rows[:, layout.qpos] = bound.qpos[:n]
         rows[:, layout.qvel] = bound.qvel[:n]
         rows[:, layout.warmstart] = bound.warmstart[:n]
 
-    def _contacts(self, sensordata: np.ndarray) -> np.ndarray:
-        """Whether each class of contact was seen at any physics step: (N, classes)."""
+    def _found(self, sensordata: np.ndarray) -> np.ndarray:
+        """Whether each class of contact was seen at any of these times: (N, classes)."""
         seen = np.zeros((len(sensordata), len(self.world.contact_sensors)), dtype=bool)
         for column, address in enumerate(self.world.contact_sensors):
             if address >= 0:
                 seen[:, column] = (sensordata[:, :, address] > 0).any(axis=1)
         return seen
 
-    def _sized(self, count: int) -> _Bound:
+    def _sized(self, count: int) -> Bound:
         if self._bound is None or self._bound.batch.nsim < count:
-            self._bound = _Bound.of(Batch(self.world.model, count, self.threads))
+            self._bound = Bound.of(Batch(self.world.model, count, self.threads))
         return self._bound
 
 
 @dataclass(frozen=True)
-class _Bound:
+class Bound:
     """A batch, and the arrays of it that rows are copied to and from."""
 
     batch: Batch
@@ -194,17 +214,19 @@ class _Bound:
     warmstart: np.ndarray
     markers: np.ndarray
     positions: np.ndarray
+    sensors: np.ndarray
     warnings: np.ndarray
 
     @staticmethod
-    def of(batch: Batch) -> _Bound:
-        return _Bound(
+    def of(batch: Batch) -> Bound:
+        return Bound(
             batch,
             qpos=batch.bind("qpos"),
             qvel=batch.bind("qvel"),
             warmstart=batch.bind("qacc_warmstart"),
             markers=batch.bind("mocap_pos"),
             positions=batch.bind("xpos"),
+            sensors=batch.bind("sensordata"),
             warnings=batch.warning,
         )
 

@@ -19,6 +19,7 @@ from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.decisions import Change, Commanded
 from bayes_curiosity_ros.robot.device import Device
+from bayes_curiosity_ros.robot.kinematic import make_stepper
 from bayes_curiosity_ros.robot.safety import SafetyFilter
 from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
@@ -47,7 +48,7 @@ class SimulatedArm(Device):
         start: Callable[[int], np.ndarray] | None = None,
     ) -> None:
         self.robot = robot
-        self.stepper = stepper or Stepper(build_world(robot), threads=1)
+        self.stepper = stepper or make_stepper([build_world(robot)], threads=1)
         self._start = start or (lambda seed: self._ready())
         self.filter = SafetyFilter(robot) if robot.safety.collisions else None
         self._row: np.ndarray | None = None

@@ -1,4 +1,7 @@
-"""Bring the hand to the cylinder, which is only a marker here. Dense reward."""
+"""Bring the hand to the cylinder, which is only a marker here.
+
+From the ready pose with a dense reward, or from where the arm is parked with a sparse one.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.configuration.settings import require_nonnegative, require_positive
+from bayes_curiosity_ros.configuration.settings import (
+    require_finite,
+    require_nonnegative,
+    require_positive,
+)
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.expert import ReachExpert
-from bayes_curiosity_ros.tasks.arm.task import ArmTask, register_arm_task
+from bayes_curiosity_ros.tasks.arm.task import ArmTask, Placement, register_arm_task
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,12 @@ class ReachConfig:
     def __post_init__(self) -> None:
         require_positive(self, "success_m")
         require_nonnegative(self, "reward_per_m", "success_reward")
+        require_finite(self, "collision_reward")
+
+    @staticmethod
+    def sparse(success_m: float = 0.05, success_reward: float = 1.0) -> ReachConfig:
+        """Nothing but arrival pays."""
+        return ReachConfig(success_m, 0.0, success_reward, 0.0)
 
 
 @register_arm_task("Cartesian reach", "visuomotor reach")
@@ -42,12 +55,13 @@ class Reach(ArmTask):
     horizon = 50
     grips = False
     extra_columns = 2
+    usual_config = ReachConfig()
 
     def __init__(
         self, robot: RobotConfig | None = None, config: ReachConfig | None = None, **options: Any
     ) -> None:
         super().__init__(robot, **options)
-        self.config = config or ReachConfig()
+        self.config = config or self.usual_config
         self._expert: ReachExpert | None = None
 
     def begin(self, states: np.ndarray) -> None:
@@ -82,3 +96,22 @@ class Reach(ArmTask):
     def _measure(self, states: np.ndarray) -> np.ndarray:
         away = self.stepper.hands(states) - self.layout.object_position(states)
         return np.linalg.norm(away, axis=1)
+
+
+@register_arm_task("parked reach", "visuomotor parked reach")
+class ParkedReach(Reach):
+    """Reach from an arm parked aside, where nothing but arrival pays."""
+
+    name = "parked_reach"
+    horizon = 60
+    usual_placement = Placement(turn_rad=1.0)
+    usual_config = ReachConfig.sparse()
+
+
+@register_arm_task("parked reach, further aside", "visuomotor parked reach, further aside")
+class ParkedReachFar(ParkedReach):
+    """As parked reach, from further away."""
+
+    name = "parked_reach_far"
+    horizon = 80
+    usual_placement = Placement(turn_rad=1.5)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from bayes_curiosity_ros.configuration.settings import (
 )
 from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.robot.cameras.raycast import RaycastCamera
-from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.composition import CONTACT_CLASSES
+from bayes_curiosity_ros.robot.config import ArmConfig, RobotConfig
+from bayes_curiosity_ros.robot.kinematic import make_stepper
 from bayes_curiosity_ros.robot.limits import require_finite_command
 from bayes_curiosity_ros.robot.randomization import Randomization
 from bayes_curiosity_ros.robot.rows import RowLayout
@@ -34,17 +36,31 @@ class Placement:
     Attributes:
         square_center_m: middle of the square on the table that the cylinder is put in.
         square_side_m: its side.
-        joint_noise_rad: the arm starts within this of its ready pose, in every joint.
+        joint_noise_rad: the arm starts within this of where it is parked, in every joint.
+        turn_rad: the arm is parked turned about its base by this, added to the first joint.
+        start_rad: joint angles where the arm is parked, before the turn; the robot's ready pose
+            when empty.
     """
 
     square_center_m: tuple[float, float] = (0.45, 0.0)
     square_side_m: float = 0.40
     joint_noise_rad: float = 0.05
+    turn_rad: float = 0.0
+    start_rad: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        require_finite(self, "square_center_m")
+        require_finite(self, "square_center_m", "turn_rad", "start_rad")
         require_positive(self, "square_side_m")
         require_nonnegative(self, "joint_noise_rad")
+
+    def parked(self, arm: ArmConfig) -> ArmConfig:
+        """The arm with its ready pose where episodes start.
+
+        Raises:
+            ConfigError: `start_rad` has not one angle per joint.
+        """
+        first, *others = self.start_rad or arm.ready_rad
+        return replace(arm, ready_rad=(first + self.turn_rad, *others))
 
 
 class ArmTask(Task):
@@ -56,15 +72,28 @@ class ArmTask(Task):
     task is visual: then `images` shows it.
 
     Args:
-        robot: the cell; its object is made tangible or not by the task.
-        placement: where episodes start.
+        robot: the cell; its object is made tangible or not by the task, and its arm's ready
+            pose is where the placement parks it.
+        placement: where episodes start; the task's own when None.
         threads: threads to step on; 0 for one per core.
         randomization: worlds to draw an episode's from; None for always the same.
         visual: replace the object's position by an RGBD image.
+        horizon: steps after which an episode is truncated; the task's own when None.
+        dynamics: "physics" or "kinematic", in place of the robot's `world.dynamics`.
+        physics_step_s: one MuJoCo step in [s], in place of the robot's `world.physics_step_s`.
+
+    Attributes:
+        grips: whether the object can be touched and there is a gripper to hold it with.
+        commands_gripper: whether the last action is the gripper's.
+
+    Raises:
+        ConfigError: a setting is out of bounds, the parked arm touches something, or the robot
+            has no gripper and the task needs one.
     """
 
     grips: bool
     extra_columns: int
+    usual_placement = Placement()
 
     def __init__(
         self,
@@ -73,19 +102,55 @@ class ArmTask(Task):
         threads: int = 0,
         randomization: Randomization | None = None,
         visual: bool = False,
+        horizon: int | None = None,
+        dynamics: str | None = None,
+        physics_step_s: float | None = None,
     ) -> None:
-        robot = robot or RobotConfig.load()
-        self.placement = placement or Placement()
-        self.robot = robot = _with_object(robot, self.grips)
-        if self.grips and robot.arm.gripper is None:
-            raise ConfigError(f"task {self.name!r} needs a gripper; {robot.arm.urdf} has none")
+        self.placement = placement or self.usual_placement
+        changes = {"dynamics": dynamics, "physics_step_s": physics_step_s}
+        self.robot = robot = self._settle(robot or RobotConfig.load(), changes)
         configs = randomization.variants(robot) if randomization else (robot,)
-        self.stepper = Stepper([build_world(c) for c in configs], threads, self.extra_columns)
+        worlds = [build_world(config) for config in configs]
+        self.stepper: Stepper = make_stepper(worlds, threads, self.extra_columns)
         self.layout: RowLayout = self.stepper.layout
         self.visual = visual
         self.name = f"visual_{type(self).name}" if visual else type(self).name
+        self.horizon = _horizon(type(self).horizon if horizon is None else horizon)
         self._camera: RaycastCamera | None = None
         self._describe_spaces()
+        self._require_clear_start()
+
+    @property
+    def commands_gripper(self) -> bool:
+        return self.grips
+
+    def _settle(self, robot: RobotConfig, changes: dict[str, Any]) -> RobotConfig:
+        """The robot as this task has it."""
+        if self.grips and robot.arm.gripper is None:
+            raise ConfigError(f"task {self.name!r} needs a gripper; {robot.arm.urdf} has none")
+        given = {name: value for name, value in changes.items() if value is not None}
+        touched = replace(robot.world.object, tangible=self.grips)
+        world = replace(robot.world, object=touched, **given)
+        return replace(robot, arm=self.placement.parked(robot.arm), world=world)
+
+    def _require_clear_start(self) -> None:
+        """A wrong pose would end every episode at its first step."""
+        pose, safety = np.array([self.robot.arm.ready_rad]), self.robot.safety
+        world, margin = self.stepper.world, safety.joint_margin_rad
+        outside = (pose[0] < world.lower_rad + margin) | (pose[0] > world.upper_rad - margin)
+        if outside.any():
+            raise ConfigError(
+                f"{self.name}: {self.robot.arm.joints[int(outside.argmax())]} is parked at "
+                f"{pose[0, outside.argmax()]:.3f} rad, closer than {margin} rad to its limits; "
+                "change Placement.start_rad or turn_rad"
+            )
+        spot = np.array([[*self.placement.square_center_m, self.robot.world.object.height_m / 2]])
+        touching = self.stepper.contacts(self.stepper.initial(pose, spot))[0]
+        if touching.any():
+            raise ConfigError(
+                f"{self.name}: parked at {np.round(pose[0], 3).tolist()} rad the arm touches "
+                f"{CONTACT_CLASSES[int(touching.argmax())]}; change Placement.start_rad or turn_rad"
+            )
 
     def _describe_spaces(self) -> None:
         joints = len(self.robot.arm.joints)
@@ -97,7 +162,7 @@ class ArmTask(Task):
             scale += [half, half, half]
             bound += [10.0] * 3
         self.observation_size = len(center)
-        self.action_size = joints + int(self.grips)
+        self.action_size = joints + int(self.commands_gripper)
         self.observation_center = np.array(center)
         self.observation_scale = np.array(scale)
         self.observation_bound = np.array(bound)
@@ -121,7 +186,7 @@ class ArmTask(Task):
         return states
 
     def advance(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        deltas, grips = self.commands(actions)
+        deltas, grips = self.commands(actions, states)
         going = ~self.terminal(states)
         if going.all():
             following = self.stepper.advance(states, deltas, grips)
@@ -134,8 +199,18 @@ class ArmTask(Task):
             following[going] = rows
         return following
 
-    def commands(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Joint changes in [rad], (N, J), and gripper commands from 0 to 1, (N,)."""
+    def commands(
+        self, actions: np.ndarray, states: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Joint changes in [rad], (N, J), and gripper commands from 0 to 1, (N,).
+
+        Args:
+            actions: (N, A).
+            states: (N, S) at which they are taken; a hand that closes by itself needs them.
+
+        Raises:
+            InputError: actions have another shape or are not finite, or states are missing.
+        """
         if actions.ndim != 2 or actions.shape[1] != self.action_size:
             raise InputError(
                 f"actions have shape {actions.shape}; {self.name} takes (N, {self.action_size})"
@@ -143,8 +218,13 @@ class ArmTask(Task):
         require_finite_command("action", actions)
         joints = len(self.robot.arm.joints)
         deltas = np.clip(actions[:, :joints], -1.0, 1.0) * self.max_delta_rad
-        grips = (np.clip(actions[:, -1], -1, 1) + 1) / 2 if self.grips else np.zeros(len(actions))
-        return deltas, grips
+        if self.commands_gripper:
+            return deltas, (np.clip(actions[:, -1], -1, 1) + 1) / 2
+        return deltas, self.reflex(len(actions), states)
+
+    def reflex(self, count: int, states: np.ndarray | None) -> np.ndarray:
+        """What a hand that no action commands does at these states, from 0 to 1: (N,)."""
+        return np.zeros(count)
 
     def observe(self, states: np.ndarray) -> np.ndarray:
         return self.layout.joints(states) if self.visual else self.full_observation(states)
@@ -207,9 +287,10 @@ class ArmTask(Task):
         """The expert: joint angles and object position, (N, J + 3), to actions, (N, A)."""
 
 
-def _with_object(robot: RobotConfig, tangible: bool) -> RobotConfig:
-    changed = replace(robot.world.object, tangible=tangible)
-    return replace(robot, world=replace(robot.world, object=changed))
+def _horizon(steps: int) -> int:
+    if steps < 1:
+        raise ConfigError(f"horizon = {steps}; an episode has at least 1 step")
+    return steps
 
 
 ArmTaskT = TypeVar("ArmTaskT", bound=type[ArmTask])
