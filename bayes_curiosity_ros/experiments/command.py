@@ -19,6 +19,10 @@ EXPERIMENTS: Commands = {
         "bayes_curiosity_ros.experiments.curves.command",
         "the arm's learning curves: reach and grasp, from coordinates and from images",
     ),
+    "exploration": (
+        "bayes_curiosity_ros.experiments.exploration.command",
+        "an arm parked aside, sparse reward: every bonus, none, and a placebo",
+    ),
     "arm": (
         "bayes_curiosity_ros.experiments.arm.command",
         "the arm's own learning curve: reach with curiosity and RND, over ROS",

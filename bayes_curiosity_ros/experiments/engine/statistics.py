@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,3 +30,51 @@ def first_success(run: Sequence[Row]) -> float:
     """Steps to the end of a run's first successful episode; infinite: never."""
     steps = run[-1].first_success
     return float(steps) if steps >= 0 else float("inf")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and how far it can be trusted.
+
+    Attributes:
+        value: the estimate.
+        lower, upper: ends of its 95 % interval.
+    """
+
+    value: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
+
+
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+    """Mean of the middle half along the last axis; ends of the half count in part: (…,)."""
+    ordered = np.sort(values, axis=-1)
+    count = ordered.shape[-1]
+    quarter = count / 4
+    # How much of each value lies between the quarters.
+    places = np.arange(count)
+    weights = np.clip(places + 1, quarter, count - quarter) - np.clip(
+        places, quarter, count - quarter
+    )
+    return ordered @ weights / weights.sum()
+
+
+def bootstrap(
+    values: np.ndarray, resamples: int = 10_000, seed: int = 0, level: float = 0.95
+) -> Interval:
+    """The interquartile mean over seeds, with its interval by a percentile bootstrap.
+
+    Args:
+        values: (seeds,), one per run.
+        resamples: sets of runs drawn with replacement.
+        seed: of the draws.
+        level: share of the resampled means that the interval holds.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = values[rng.integers(len(values), size=(resamples, len(values)))]
+    tail = 50 * (1 - level)
+    lower, upper = np.percentile(interquartile_mean(drawn), [tail, 100 - tail])
+    return Interval(float(interquartile_mean(values)), float(lower), float(upper))

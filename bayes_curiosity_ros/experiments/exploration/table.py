@@ -1,0 +1,56 @@
+"""Who finds the goal: a table with intervals, and what they tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
+from bayes_curiosity_ros.experiments.exploration.analysis import Successes
+
+OURS = "curiosity"
+HEAD = ("task", "method", "success at the end", "against curiosity", "whole run", "found by")
+HEAD += ("first success", "half succeed")
+LEGEND = """\
+Success rate of training episodes, exploration noise included. At the end: per seed the mean over
+the last tenth of the run; interquartile mean over seeds with its 95 % interval by bootstrap. Against
+curiosity: below or above where the intervals do not meet. Whole run: the same mean over all of the
+run, as a plain mean over seeds. Found by: seeds with a success at all. First success, half succeed:
+median over seeds of the steps until then.
+"""
+
+
+def to_markdown(cells: Mapping[Cell, Successes]) -> str:
+    """A row per task and method."""
+    rows = [_row(cell, successes, cells) for cell, successes in cells.items()]
+    return "\n".join([LEGEND, markdown_table(HEAD, rows)])
+
+
+def _row(cell: Cell, successes: Successes, cells: Mapping[Cell, Successes]) -> list[str]:
+    found = int(np.isfinite(successes.first_success).sum())
+    return [
+        cell.task,
+        cell.method,
+        str(successes.interval()),
+        _verdict(successes, cells.get(cell._replace(method=OURS))),
+        f"{successes.overall().mean():.3f}",
+        f"{found} of {len(successes.seeds)}",
+        steps_text(_median(successes.first_success)),
+        steps_text(_median(successes.half())),
+    ]
+
+
+def _verdict(theirs: Successes, ours: Successes | None) -> str:
+    if ours is None or ours is theirs:
+        return "–"
+    mine, other = ours.interval(), theirs.interval()
+    if other.upper < mine.lower:
+        return "below"
+    return "above" if other.lower > mine.upper else "not told apart"
+
+
+def _median(steps: np.ndarray) -> float:
+    """A value that a seed had, so that infinity needs no arithmetic."""
+    return float(np.percentile(steps, 50, method="higher"))
