@@ -11,14 +11,14 @@ from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_
 from bayes_curiosity_ros.experiments.exploration.analysis import Successes
 
 OURS = "curiosity"
-HEAD = ("task", "method", "success at the end", "against curiosity", "whole run", "found by")
-HEAD += ("first success", "half succeed")
+HEAD = ["task", "method", "success at the end", "against curiosity", "whole run", "found by"]
+HEAD += ["first success", "half succeed"]
 LEGEND = """\
 Success rate of training episodes, exploration noise included. At the end: per seed the mean over
-the last tenth of the run; interquartile mean over seeds with its 95 % interval by bootstrap. Against
-curiosity: below or above where the intervals do not meet. Whole run: the same mean over all of the
-run, as a plain mean over seeds. Found by: seeds with a success at all. First success, half succeed:
-median over seeds of the steps until then.
+the last tenth of the run; interquartile mean over seeds with its 95 % interval by bootstrap.
+Against curiosity: below or above where the intervals do not meet. Whole run: the mean over all of
+the run and all seeds. Found by: seeds with a success at all. First success, half succeed: median
+over seeds of the steps until then.
 """
 
 
