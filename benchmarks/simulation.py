@@ -1,6 +1,11 @@
 """Control steps and RGBD frames per second, against dm_control's Jaco and MuJoCo's renderer.
 
     python -m benchmarks.simulation [--repetitions 9] [--cells 128] [--only reach]
+                                    [--episodes 3000]
+
+`kinematic_reach` holds the cell without forces against our own physics, at the shipped clock:
+speed, and along the same actions the distance of hands and the failures of `--episodes` random
+episodes.
 
 All sides run in one go, a repetition of each in turn, so that whatever else the machine does
 hits them alike; the median repetition counts. Physics and control step are dm_control's: 2 and
@@ -27,6 +32,7 @@ from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.grasp import Grasp
 from bayes_curiosity_ros.tasks.arm.reach import Reach
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.simulation import Simulation
 from benchmarks._peers import PeerProcess
 from benchmarks._report import report
@@ -37,6 +43,7 @@ PEER_STEPS = 150
 SINGLE_STEPS = 300
 BATCH_STEPS = 20
 FRAMES = 64
+MAX_HAND_DISTANCE_M = 0.01
 Rate = Callable[[], float]
 Clock = Callable[[], float]
 
@@ -52,8 +59,12 @@ def our_steps(
     kind: str, cells: int, threads: int, steps: int, clock: Clock = perf_counter
 ) -> Rate:
     """Control steps/s of `cells` cells under random actions, restarts included."""
+    return stepping(TASKS[kind](robot(), threads=threads), cells, steps, clock)
+
+
+def stepping(task: ArmTask, cells: int, steps: int, clock: Clock) -> Rate:
+    """Control steps/s of a task's cells under random actions, restarts included."""
     rng = np.random.default_rng(0)
-    task = TASKS[kind](robot(), threads=threads)
     simulation = Simulation(task, cells, rng)
 
     def rate() -> float:
@@ -138,7 +149,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--cells", type=int, default=128, help="in a batch")
-    parser.add_argument("--only", default="", choices=("", "reach", "grasp", "rgbd"))
+    parser.add_argument("--episodes", type=int, default=3000, help="compared with the physics")
+    choices = ("", "reach", "grasp", "rgbd", "kinematic_reach")
+    parser.add_argument("--only", default="", choices=choices)
     arguments = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     kinds = [kind for kind in TASKS if arguments.only in ("", kind)]
@@ -146,6 +159,9 @@ def main() -> None:
         steps(kinds, arguments.cells, cores, arguments.repetitions)
     if arguments.only in ("", "rgbd"):
         frames(arguments.cells, cores, arguments.repetitions)
+    if arguments.only in ("", "kinematic_reach"):
+        kinematic_speed(arguments.cells, arguments.repetitions)
+        kinematic_agreement(arguments.episodes, arguments.cells)
 
 
 def steps(kinds: list[str], cells: int, cores: int, repetitions: int) -> None:
@@ -183,6 +199,55 @@ def frames(cells: int, cores: int, repetitions: int) -> None:
     tell("simulation/rgbd/renderer", found, "single", "renderer", note, "frames/s")
     tell("simulation/rgbd_batched/renderer", found, "batched", "renderer",
          f"{cells} cells on {cores} threads; {note}", "frames/s")  # fmt: skip
+
+
+def kinematic_speed(cells: int, repetitions: int) -> None:
+    """Control steps without forces against our own physics, on one core."""
+    tasks = {
+        "kinematic": Reach(threads=1, dynamics="kinematic"),
+        "physics": Reach(threads=1),
+        "physics_10ms": Reach(threads=1, physics_step_s=0.01),
+    }
+    found = measure(
+        {name: stepping(task, cells, BATCH_STEPS, process_time) for name, task in tasks.items()},
+        repetitions,
+    )
+    unit, note = "control steps/core-second", f"{cells} cells on 1 thread"
+    for peer in ("physics", "physics_10ms"):
+        name = f"simulation/kinematic_reach/batched_per_core/{peer}"
+        tell(name, found, "kinematic", peer, note, unit)
+
+
+def kinematic_agreement(episodes: int, cells: int) -> None:
+    """Hands and failures without forces against those of the physics, along the same actions."""
+    tasks = Reach(), Reach(dynamics="kinematic")
+    starts = range(0, episodes, cells)
+    parts = [side_by_side(*tasks, min(cells, episodes - start), start) for start in tqdm(starts)]
+    distances, failures, others = (np.concatenate(part) for part in zip(*parts, strict=True))
+    note = f"{episodes} random episodes of reach"
+    report("simulation/kinematic_reach/hands", distances.max(), MAX_HAND_DISTANCE_M, unit="m",
+           higher_is_better=False, note=f"largest distance; {note}; bound")  # fmt: skip
+    report("simulation/kinematic_reach/failures", others.mean(), failures.mean(),
+           unit="share of episodes", higher_is_better=True,
+           note=f"{note}; {np.mean(failures != others):.4f} end otherwise; physics")  # fmt: skip
+
+
+def side_by_side(
+    physics: Reach, geometry: Reach, count: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Largest distance of hands in [m] while both go on, and who failed: (N,) each."""
+    seen, states = (
+        t.initial_states(count, np.random.default_rng(seed)) for t in (physics, geometry)
+    )
+    rng, distances = np.random.default_rng([seed, 1]), np.zeros(count)
+    way = rng.uniform(-1, 1, (count, physics.action_size))
+    for _ in range(physics.horizon):
+        actions = np.clip(way + rng.normal(0, 0.3, way.shape), -1, 1)
+        seen, states = physics.advance(seen, actions), geometry.advance(states, actions)
+        away = physics.stepper.hands(seen) - geometry.stepper.hands(states)
+        going = ~physics.terminal(seen) & ~geometry.terminal(states)
+        distances = np.maximum(distances, going * np.linalg.norm(away, axis=1))
+    return distances, physics.failed(seen), geometry.failed(states)
 
 
 def tell(name: str, found: dict[str, float], ours: str, peer: str, note: str, unit: str) -> None:

@@ -44,7 +44,7 @@ def test_registered_by_name(name):
     assert task.name == name
     joints = 6
     assert task.observation_size == joints + (0 if name.startswith("visual") else 3)
-    assert task.action_size == joints + name.endswith("grasp")
+    assert task.action_size == joints + task.commands_gripper
 
 
 @pytest.mark.parametrize("name", arm_task_names())

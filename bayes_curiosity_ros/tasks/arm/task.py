@@ -59,6 +59,11 @@ class Placement:
         Raises:
             ConfigError: `start_rad` has not one angle per joint.
         """
+        if len(self.start_rad) not in (0, len(arm.joints)):
+            raise ConfigError(
+                f"Placement.start_rad has {len(self.start_rad)} angles; the arm of {arm.urdf} has "
+                f"{len(arm.joints)} joints"
+            )
         first, *others = self.start_rad or arm.ready_rad
         return replace(arm, ready_rad=(first + self.turn_rad, *others))
 
@@ -135,22 +140,28 @@ class ArmTask(Task):
 
     def _require_clear_start(self) -> None:
         """A wrong pose would end every episode at its first step."""
-        pose, safety = np.array([self.robot.arm.ready_rad]), self.robot.safety
-        world, margin = self.stepper.world, safety.joint_margin_rad
-        outside = (pose[0] < world.lower_rad + margin) | (pose[0] > world.upper_rad - margin)
-        if outside.any():
+        pose = np.array(self.robot.arm.ready_rad)
+        fault = self._beyond_limits(pose) or self._touched(pose)
+        if fault:
             raise ConfigError(
-                f"{self.name}: {self.robot.arm.joints[int(outside.argmax())]} is parked at "
-                f"{pose[0, outside.argmax()]:.3f} rad, closer than {margin} rad to its limits; "
-                "change Placement.start_rad or turn_rad"
+                f"{self.name}: parked at {np.round(pose, 3).tolist()} rad {fault}; change "
+                "Placement.start_rad or turn_rad, or arm.ready_rad of the robot"
             )
-        spot = np.array([[*self.placement.square_center_m, self.robot.world.object.height_m / 2]])
-        touching = self.stepper.contacts(self.stepper.initial(pose, spot))[0]
-        if touching.any():
-            raise ConfigError(
-                f"{self.name}: parked at {np.round(pose[0], 3).tolist()} rad the arm touches "
-                f"{CONTACT_CLASSES[int(touching.argmax())]}; change Placement.start_rad or turn_rad"
-            )
+
+    def _beyond_limits(self, pose: np.ndarray) -> str:
+        world, margin = self.stepper.world, self.robot.safety.joint_margin_rad
+        inside = (pose >= world.lower_rad + margin) & (pose <= world.upper_rad - margin)
+        if inside.all():
+            return ""
+        return f"{self.robot.arm.joints[int(inside.argmin())]} is within {margin} rad of its limit"
+
+    def _touched(self, pose: np.ndarray) -> str:
+        spot = [*self.placement.square_center_m, self.robot.world.object.height_m / 2]
+        row = self.stepper.initial(pose[None], np.array([spot]))
+        found = dict(zip(CONTACT_CLASSES, self.stepper.contacts(row)[0], strict=True))
+        if found["self"]:
+            return "the arm touches itself"
+        return "the arm touches the table" if found["scene"] else ""
 
     def _describe_spaces(self) -> None:
         joints = len(self.robot.arm.joints)
