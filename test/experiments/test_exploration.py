@@ -1,0 +1,103 @@
+"""Exploration: intervals, verdicts, the placebo, and the experiment itself in small."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayes_curiosity_ros.cli import main
+from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.errors import InputError
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
+from bayes_curiosity_ros.experiments.engine.settings import load_settings
+from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
+from bayes_curiosity_ros.experiments.exploration.analysis import Successes
+from bayes_curiosity_ros.experiments.exploration.table import to_markdown
+from bayes_curiosity_ros.resources import find
+from support.learners import CountingBonus
+
+SMALL = """
+extends: {file}
+points: 2
+every_task:
+  embedding: {{max_epochs: 1}}
+  demonstrations: {{count: 200}}
+  learners: {{trpo: {{timesteps: 400, parallel: 2, min_steps: 100}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [([1, 2, 3, 4, 5, 6, 7, 8], 4.5), ([0, 0, 9, 9], 4.5), ([3], 3.0), ([0, 1, 2, 3, 100], 2.0)],
+)
+def test_the_interquartile_mean_is_of_the_middle_half(values, mean):
+    assert float(interquartile_mean(np.array(values, dtype=float))) == pytest.approx(mean)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_an_interval_holds_its_value_and_stays_among_the_seeds(values):
+    interval = bootstrap(np.array(values), resamples=200)
+    assert min(values) - 1e-12 <= interval.lower <= interval.upper <= max(values) + 1e-12
+    assert interval.lower - 1e-12 <= interval.value <= interval.upper + 1e-12
+
+
+def runs(*finals: float) -> Successes:
+    """Runs whose success rate rises to these values."""
+    times = np.array([50.0, 100.0, 150.0, 200.0])
+    rates = [np.array([0.0, final / 2, final, final]) for final in finals]
+    first = np.array([100.0 if final else np.inf for final in finals])
+    return Successes(list(range(len(finals))), [times] * len(finals), rates, first)
+
+
+def test_the_table_tells_apart_by_interval():
+    cells = {
+        Cell("parked_reach", "trpo", "curiosity"): runs(0.9, 0.92, 0.95, 0.97),
+        Cell("parked_reach", "trpo", "none"): runs(0.0, 0.0, 0.0, 0.3),
+        Cell("parked_reach", "trpo", "rnd"): runs(0.2, 0.5, 0.93, 0.97),
+    }
+    lines = to_markdown(cells).splitlines()
+    verdicts = {line.split(" | ")[1]: line.split(" | ")[3] for line in lines if "parked" in line}
+    assert verdicts == {"curiosity": "–", "none": "below", "rnd": "not told apart"}
+    assert "1 of 4 | never | never |" in "\n".join(lines)
+
+
+def episode(seed: int) -> Transitions:
+    rows = np.random.default_rng(seed).normal(size=(9, 1))
+    return Transitions(Observations(rows[:-1]), np.zeros((8, 1)), Observations(rows[1:]))
+
+
+def test_a_placebo_pays_the_same_at_other_steps():
+    placebo, plain = Shuffled(CountingBonus(), 3), CountingBonus()
+    several = [episode(0), episode(1)]
+    dealt, paid = placebo.evaluate(several), plain.evaluate(several)
+    assert sorted(dealt) == sorted(paid)
+    assert not np.array_equal(dealt, paid)
+    np.testing.assert_array_equal(placebo.evaluate(several), dealt)
+    placebo.update(several)
+    other = Shuffled(CountingBonus(), 3)
+    other.load_state_dict(placebo.state_dict())
+    np.testing.assert_array_equal(other.evaluate(several), placebo.evaluate(several))
+    with pytest.raises(InputError, match="cannot be streamed"):
+        placebo.begin(several[0].observations[:1])
+
+
+def test_every_method_has_equally_many_trials():
+    methods = load_settings(find("config/experiments", "exploration_tuning.yaml")).tasks
+    counts: dict[str, int] = {}
+    for name in methods["parked_reach"].methods:
+        counts[name.rpartition("_")[0]] = counts.get(name.rpartition("_")[0], 0) + 1
+    assert set(counts.values()) == {4}
+    shown = load_settings(find("config/experiments", "exploration.yaml")).tasks["parked_reach"]
+    assert set(shown.methods) - set(counts) == {"none", "imitation", "placebo"}
+
+
+def test_the_command_runs_every_method(tmp_path, capsys):
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL.format(file=find("config/experiments", "exploration.yaml")))
+    options = ["--config", str(file), "--seeds", "0", "--output", str(tmp_path / "out")]
+    assert main(["experiment", "exploration", "--workers", "2", *options]) == 0
+    printed = capsys.readouterr().out
+    for method in load_settings(file).tasks["parked_reach"].methods:
+        assert f"| parked_reach | {method} |" in printed
+    assert (tmp_path / "out" / "exploration.png").exists()
