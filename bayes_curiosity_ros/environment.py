@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import MutableMapping
+from pathlib import Path
 
 # ROS traffic stays on this machine unless the user says otherwise.
 DISCOVERY_RANGE = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-# Set by the launch file: `ros2 launch` that gets SIGTERM leaves its nodes behind, the arm moving.
+# Set by launch files to their process id: `ros2 launch` that gets SIGTERM leaves its nodes behind,
+# the arm moving.
 DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
 PR_SET_PDEATHSIG = 1
 
@@ -29,6 +31,23 @@ def node_environment() -> dict[str, str]:
     stay_on_this_machine(environment)
     environment.setdefault("OMP_NUM_THREADS", "1")
     return environment
+
+
+def launched() -> dict[str, str]:
+    """What a launch file adds to a node's environment, so that the node ends with it."""
+    return {DIE_WITH_PARENT: str(os.getpid())}
+
+
+def end_with_starter() -> None:
+    """End with the process that a launch file named, even if it has ended already.
+
+    A node imports for seconds before it can listen to anything; called before and after that.
+    """
+    starter = os.environ.get(DIE_WITH_PARENT)
+    if starter:
+        die_with_parent()
+        if sys.platform == "linux" and not Path("/proc", starter).exists():
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def die_with_parent() -> None:

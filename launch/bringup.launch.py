@@ -13,7 +13,7 @@ from launch_ros.actions import Node
 
 from bayes_curiosity_ros.bringup.arguments import PACKAGE, Argument, arguments
 from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
-from bayes_curiosity_ros.environment import DIE_WITH_PARENT
+from bayes_curiosity_ros.environment import launched
 from launch import LaunchContext, LaunchDescription
 
 
@@ -58,6 +58,6 @@ def _node(spec: NodeSpec, namespace: str, log_level: str) -> Node:
         parameters=[*spec.files, dict(spec.parameters)],
         ros_arguments=["--log-level", log_level],
         respawn=spec.respawn,
-        additional_env={DIE_WITH_PARENT: "1"},
+        additional_env=launched(),
         output="screen",
     )

@@ -5,6 +5,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from bayes_curiosity_ros.bringup.arguments import LOG_LEVELS, PACKAGE
+from bayes_curiosity_ros.bringup.parameters import check_params_file
+from bayes_curiosity_ros.environment import launched
 from bayes_curiosity_ros.resources import shared
 from launch import LaunchContext, LaunchDescription
 
@@ -47,6 +49,8 @@ def _node(context: LaunchContext) -> list:
         given["params"],
         given["params_file"],
     ]
+    for path in filter(None, files):
+        check_params_file(path, {})
     parameters = {"use_sim_time": given["use_sim_time"] == "true"}
     if given["model"]:
         parameters["model"] = given["model"]
@@ -55,9 +59,10 @@ def _node(context: LaunchContext) -> list:
         executable="curiosity",
         name="curiosity",
         namespace=given["namespace"],
-        parameters=[*files, parameters],
+        parameters=[*filter(None, files), parameters],
         ros_arguments=["--log-level", given["log_level"]],
         respawn=True,
+        additional_env=launched(),
         output="screen",
     )
     return [node]

@@ -6,6 +6,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from bayes_curiosity_ros.bringup.arguments import LOG_LEVELS, PACKAGE
+from bayes_curiosity_ros.environment import launched
 from launch import LaunchDescription
 
 ARGUMENTS = {
@@ -43,6 +44,7 @@ def generate_launch_description() -> LaunchDescription:
         namespace=LaunchConfiguration("namespace"),
         parameters=[parameters],
         ros_arguments=["--log-level", LaunchConfiguration("log_level")],
+        additional_env=launched(),
         output="screen",
     )
     return LaunchDescription([*declared, node])

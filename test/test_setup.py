@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import WAIT_S
+
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "tools" / "setup_env.py"
 
@@ -30,7 +32,7 @@ def load():
 def test_a_second_setup_does_nothing_and_is_quick():
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, SCRIPT], text=True, capture_output=True, timeout=60, check=True
+        [sys.executable, SCRIPT], text=True, capture_output=True, timeout=WAIT_S, check=True
     )
     assert done.stdout == ""
     assert time.monotonic() - started < 3.0
@@ -42,7 +44,7 @@ def test_a_missing_compiler_is_named_with_its_remedy():
         env={**os.environ, "CXX": "no-such-compiler"},
         text=True,
         capture_output=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
     )
     assert done.returncode != 0

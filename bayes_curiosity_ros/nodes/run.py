@@ -14,15 +14,12 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from bayes_curiosity_ros.environment import (
-    DIE_WITH_PARENT,
-    die_with_parent,
-    stay_on_this_machine,
-)
+from bayes_curiosity_ros.environment import end_with_starter, stay_on_this_machine
 from bayes_curiosity_ros.errors import BayesCuriosityError
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> int:
@@ -58,6 +55,8 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         if executor is not None:
             executor.shutdown()  # while there is a context to let go of
         rclpy.try_shutdown()
+        for number in SIGNALS:  # a late one must not meet an interpreter that is going down
+            signal.signal(number, signal.SIG_IGN)
     return code
 
 
@@ -87,10 +86,9 @@ class Ending:
         # Python's last collections go through all of torch: five times the work of ending without
         # them, and `ros2 launch` waits for five seconds only.
         atexit.register(gc.freeze)
-        if os.environ.get(DIE_WITH_PARENT):
-            die_with_parent()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
             signal.signal(number, self._note)
+        end_with_starter()
 
     def _note(self, number: int, frame: object) -> None:
         self.wanted = signal.Signals(number).name

@@ -10,15 +10,13 @@ from bayes_curiosity_ros.bags.player import Player, cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.errors import ConfigError
 from support.pretended import Run, write_bag
+from support.waiting import WAIT_S
 
 
 @pytest.fixture
 def reader(tmp_path):
     write_bag(tmp_path / "bag", Run(episodes=4, steps=3))
     return BagReader(tmp_path / "bag")
-
-
-WAIT_S = 60.0
 
 
 def cues_of(reader, text=""):

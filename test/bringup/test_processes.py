@@ -15,6 +15,7 @@ from bayes_curiosity_ros.bringup.processes import (
     ProcessGroup,
 )
 from bayes_curiosity_ros.environment import DIE_WITH_PARENT, node_environment
+from support.waiting import WAIT_S
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -106,3 +107,12 @@ def test_a_node_ends_in_order_when_its_launch_system_is_killed(tmp_path):
     assert parent.stdout.read() == ""  # until the node has ended too
     assert (tmp_path / "ended").read_text() == "SIGTERM"
     parent.wait()
+
+
+def test_a_node_whose_launch_system_is_gone_before_it_can_listen_ends_too():
+    gone = subprocess.Popen(program("pass"))
+    gone.wait()
+    environment = {**os.environ, DIE_WITH_PARENT: str(gone.pid)}
+    code = "import bayes_curiosity_ros.nodes\nimport time\ntime.sleep(600)"
+    node = subprocess.run(program(code), env=environment, timeout=WAIT_S, check=False)
+    assert node.returncode == -signal.SIGTERM

@@ -9,6 +9,8 @@ import pytest
 
 from bayes_curiosity_interfaces.msg import Observation
 from support.graph import eventually, inbox
+from support.processes import die_with_parent
+from support.waiting import WAIT_S
 
 
 def up(folder, *options) -> subprocess.Popen:
@@ -18,6 +20,7 @@ def up(folder, *options) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=die_with_parent,
     )
 
 
@@ -36,7 +39,7 @@ def test_a_signal_to_up_stops_the_arm_and_ends_every_process(background, tmp_pat
         running = children(process.pid)
         assert len(running) == 4
         process.send_signal(sent)
-        output = process.communicate(timeout=30)[0]
+        output = process.communicate(timeout=WAIT_S)[0]
     finally:
         process.kill()
     assert process.returncode == 128 + sent, output
@@ -48,7 +51,7 @@ def test_a_learner_that_fails_takes_all_with_it(background, tmp_path):
     """A policy file that is none: the learner fails, and nobody is left behind."""
     (tmp_path / "policy").write_text("nothing")
     process = up(tmp_path / "run", "--policy", str(tmp_path / "policy"))
-    output = process.communicate(timeout=60)[0]
+    output = process.communicate(timeout=WAIT_S)[0]
     assert process.returncode == 1
     assert "is damaged or not a checkpoint" in output
     assert "arm stopped" in (tmp_path / "run/log/arm.log").read_text()
@@ -61,7 +64,7 @@ def test_a_learner_that_dies_in_mid_episode_takes_all_with_it(background, tmp_pa
         eventually(observations, lambda m: m.episode >= 1)
         running = children(process.pid)
         os.kill(running[-1], signal.SIGKILL)  # the learner, started last
-        output = process.communicate(timeout=30)[0]
+        output = process.communicate(timeout=WAIT_S)[0]
     finally:
         process.kill()
     assert process.returncode == 1

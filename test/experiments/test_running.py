@@ -24,6 +24,7 @@ from bayes_curiosity_ros.files import load_state
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
 from support.experiments import ROOT, assert_same, command, parsed, prepared, untimed
+from support.waiting import WAIT_S
 
 
 def cut_short(work: Work, job: Job, at: int, monkeypatch) -> None:
@@ -187,7 +188,7 @@ def test_terminated_run_keeps_what_was_finished(table, tmp_path):
     while not (tmp_path / "out/rows.csv").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.terminate()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=WAIT_S) == 130
     assert 0 < len({row.job for row in all_rows(tmp_path / "out")}) < 80
 
 

@@ -24,10 +24,10 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
 from support.graph import Graph, eventually, inbox, parameters, until, wait_until_recorded
 from support.pretended import Run, write_bag
+from support.waiting import WAIT_S
 
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
-WAIT_S = 60.0
 
 
 def ended(process, number=signal.SIGINT):

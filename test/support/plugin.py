@@ -39,7 +39,7 @@ def run_with_plugin(folder: Path, *words: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=WAIT_S,
+        timeout=2 * WAIT_S,
         preexec_fn=die_with_parent,
     )
     assert done.returncode == 0, done.stdout

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 # Upper bound in [s] for what normally comes within a second or two. It is not a measure of speed:
 # four busy neighbours, or a machine four times slower, must not fail a test.
-WAIT_S = 60.0
+WAIT_S = 120.0
 # Time between two looks at what gives no event to wait for, in [s].
 LOOK_S = 0.01
 
