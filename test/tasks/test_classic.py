@@ -167,7 +167,7 @@ def test_demonstrations_are_deterministic_and_bounded():
 
 
 def test_unknown_task_lists_the_names():
-    with pytest.raises(ConfigError, match="acrobot, grasp, mountaincar"):
+    with pytest.raises(ConfigError, match=r"acrobot, .*grasp, mountaincar"):
         make_task("cartpole")
 
 
