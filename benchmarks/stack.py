@@ -21,7 +21,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
@@ -39,6 +38,7 @@ from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
+from bayes_curiosity_ros.nodes.executor import LeanExecutor
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
@@ -55,9 +55,9 @@ TARGET_MS = 6.0
 class TimedArm(ArmClient):
     """Notes when each action was sent."""
 
-    def step(self, action: np.ndarray) -> np.ndarray:
+    def send(self, action: np.ndarray) -> None:
         self.sent[self._episode, self._step + 1] = time.perf_counter()
-        return super().step(action)
+        super().send(action)
 
     sent: dict[tuple[int, int], float]
 
@@ -77,7 +77,7 @@ class StackLearner(QuietTopics, Node):
 
     def __init__(self, name: str) -> None:
         super().__init__("learner")
-        executor = SingleThreadedExecutor()
+        executor = LeanExecutor()
         executor.add_node(self)
         self.waiter = Waiter(executor, Ending())
         self.task = LearnerConfig(task=name).make_task()
@@ -86,6 +86,7 @@ class StackLearner(QuietTopics, Node):
         self.arm = TimedArm(self, self.waiter, self.task, 5.0, 60.0, True)
         self.curiosity = TimedCuriosity(self, self.waiter, self._observations, 5.0)
         self.arm.sent, self.curiosity.came = {}, {}
+        self._observation = Observation()
         self.empty = self.create_client(Trigger, "empty")
         self.episode = 0
         self.arm.wait_until_there(60.0)
@@ -118,7 +119,9 @@ class StackLearner(QuietTopics, Node):
         return calls / (time.perf_counter() - start)
 
     def _publish(self, step: int, observation: np.ndarray) -> None:
-        message = Observation(episode=self.episode, step=step, vector=doubles(observation))
+        message = self._observation
+        message.episode, message.step = self.episode, step
+        message.vector = doubles(observation)
         message.header.stamp = self.arm.stamp
         self._observations.publish(message)
 
