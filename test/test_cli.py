@@ -38,7 +38,7 @@ def test_the_chosen_command_runs_whatever_its_level(words, run):
     ("line", "offered"),
     [
         ("bayes-curiosity u", {"up"}),
-        ("bayes-curiosity up --bonus r", {"rnd"}),
+        ("bayes-curiosity up --bonus v", {"vime"}),
         ("bayes-curiosity experiment ta", {"table1"}),
         ("bayes-curiosity bag export there --for", {"--format"}),
     ],

@@ -51,8 +51,8 @@ def recorded_states(reader: BagReader) -> RecordedStates:
         int(messages[0].observations),
         last.form,
         float(last.weight),
-        getattr(last, "posterior", "frozen"),
-        getattr(last, "features", "plain"),
+        getattr(last, "posterior", RecordedStates.posterior),
+        getattr(last, "features", RecordedStates.features),
     )
 
 

@@ -26,7 +26,7 @@ from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.cameras.camera import Frame
-from support.curiosity import CURIOSITY, Caller, vectors
+from support.curiosity import CURIOSITY, Caller, Mode, vectors
 from support.graph import inbox, parameters
 from support.processes import started_processes
 from support.waiting import WAIT_S
@@ -170,7 +170,10 @@ def published_until_answered(background, message, rewards, prefix="") -> Intrins
     for _ in range(int(5 * WAIT_S)):
         publisher.publish(message)
         try:
-            return rewards.get(timeout=0.2)
+            answer = rewards.get(timeout=0.2)
+            while (answer.episode, answer.step) != (message.episode, message.step):
+                answer = rewards.get(timeout=0.2)  # those to repeated messages come first
+            return answer
         except queue.Empty:
             continue
     raise AssertionError(f"no intrinsic reward within {WAIT_S} s")
@@ -179,14 +182,34 @@ def published_until_answered(background, message, rewards, prefix="") -> Intrins
 def test_observations_are_answered_with_their_own_episode_and_step(caller):
     rewards = inbox(caller.background, IntrinsicReward, "intrinsic_reward")
     row = np.random.default_rng(3).normal(size=9)
-    message = Observation(episode=4, step=17, vector=array.array("d", row))
+    message = Observation(episode=4, step=0, vector=array.array("d", row))
     message.header.stamp.sec = 123
     answer = published_until_answered(caller.background, message, rewards)
-    expected = caller.evaluate(batch_of_observations(Observations(row[None])))
-    assert (answer.episode, answer.step, answer.header.stamp.sec) == (4, 17, 123)
+    expected = caller.evaluate(batch_of_observations(Observations(row[None])), Mode.EPISODE)
+    assert (answer.episode, answer.step, answer.header.stamp.sec) == (4, 0, 123)
     assert answer.status.code == Status.OK
     assert answer.variance == expected.variance[0]
     assert answer.reward == expected.reward[0]
+
+
+def test_an_episode_by_topic_is_one_by_service(caller):
+    """In its order; a step that comes again is answered as before, one too early not at all."""
+    rewards = inbox(caller.background, IntrinsicReward, "intrinsic_reward")
+    rows = np.random.default_rng(4).normal(size=(4, 9))
+    expected = caller.evaluate(batch_of_observations(Observations(rows)), Mode.EPISODE)
+
+    def answered(step):
+        message = Observation(episode=9, step=step, vector=array.array("d", rows[step]))
+        return published_until_answered(caller.background, message, rewards)
+
+    assert [answered(step).reward for step in range(3)] == list(expected.reward[:3])
+    assert answered(1).reward == expected.reward[1]
+    following = caller.evaluate(batch_of_observations(Observations(rows[3:])), Mode.NEXT, 9)
+    assert answered(3).reward == expected.reward[3] == following.reward[0]
+    early = Observation(episode=9, step=7, vector=array.array("d", rows[0]))
+    answer = published_until_answered(caller.background, early, rewards)
+    assert answer.status.code == Status.WRONG_STEP
+    assert "expected step 4" in answer.status.message
 
 
 def test_bad_observation_is_answered_with_a_reason(caller):
@@ -216,7 +239,7 @@ def test_images_by_topic_equal_images_by_service(nodes):
     answer = published_until_answered(nodes, message, rewards, f"{SEEING}/")
     images = np.concatenate([color.transpose(2, 0, 1) / 255.0, depth[None]])[None]
     by_service = Caller(nodes, SEEING).evaluate(
-        batch_of_observations(Observations(np.array([[0.1, 0.2]]), images))
+        batch_of_observations(Observations(np.array([[0.1, 0.2]]), images)), Mode.EPISODE
     )
     assert answer.status.code == Status.OK
     assert answer.variance == by_service.variance[0]

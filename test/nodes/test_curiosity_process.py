@@ -44,7 +44,7 @@ def test_a_bad_parameter_ends_it_with_one_line(start):
     process = start(CURIOSITY, *parameters(curiosity__form="raw"))
     output = output_of(process)
     assert process.returncode == 2
-    assert "unknown form 'raw'; choose one of: nonnegative, paper" in output
+    assert "unknown form 'raw'; choose one of: elliptical, nonnegative, paper" in output
     assert "Traceback" not in output
 
 

@@ -70,12 +70,14 @@ class InProcess:
         states = self.cell.states
         images = self.raw.images(states) if self.raw.visual else None
         self.seen.append(Observations(self.raw.observe(states), images))
-        # One by one, as the node scores them: a batch may differ in the last bit.
-        self.rewards.append(self.curiosity.score(self.seen[-1]).reward[0])
+        if step == 0:
+            self.stream = self.curiosity.begin(self.seen[0])
+        else:
+            self.rewards.append(self.stream.take(self.seen[-1]).reward[0])
 
     def end(self, episode, timesteps):
         self.curiosity.observe(Observations.concatenate(self.seen))
-        rewards = np.array(self.rewards[1:])
+        rewards = np.array(self.rewards)
         self.paid.add(rewards)
         self.rows.append((episode.steps, float(episode.returns()[0]), float(rewards.sum())))
 

@@ -11,6 +11,7 @@ from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from support.waiting import WAIT_S
 
+Mode = Evaluate.Request  # which has the modes as constants
 CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
 
 
@@ -21,8 +22,11 @@ class Caller:
         self.background = background
         self._namespace = namespace
 
-    def evaluate(self, batch: ObservationBatch) -> Evaluate.Response:
-        return self._call("evaluate", Evaluate, Evaluate.Request(observations=batch))
+    def evaluate(
+        self, batch: ObservationBatch, mode: int = Mode.NOW, episode: int = 0
+    ) -> Evaluate.Response:
+        request = Mode(mode=mode, episode=episode, observations=batch)
+        return self._call("evaluate", Evaluate, request)
 
     def update(self, episode: int, batch: ObservationBatch) -> Update.Response:
         request = Update.Request(episode=episode, observations=batch)

@@ -40,6 +40,7 @@ tasks:
       curiosity: {weight: 1.0}
       vime: {weight: 0.1}
       rnd: {weight: 1.0, width: 8}
+      rnd_latent: {weight: 1.0, width: 8}
       none:
       continual_curiosity: {embedding: none, continual: {every_episodes: 2, epochs: 1}}
 only: {learners: [trpo, ddpg], methods: [curiosity, vime, rnd, none]}

@@ -69,14 +69,16 @@ class Run:
             yield from self._episode(episode)
 
     def state(self, episodes):
-        regression = self.curiosity.regression
+        regression, config = self.curiosity.regression, self.curiosity.config
         return CuriosityState(
             model_id=model_id(self.curiosity),
             observations=regression.count,
             episodes=episodes,
             log_determinant=regression.log_determinant,
-            form="nonnegative",
-            weight=1.0,
+            form=config.form,
+            weight=config.weight,
+            posterior=config.posterior,
+            features=config.features,
         )
 
     def _episode(self, episode):
@@ -104,7 +106,11 @@ class Run:
             frame = Frame(self.color[episode, step], self.depth[episode, step], 0.0)
             observation.color, observation.depth = images_of_frame(frame)
         yield "/observation", observation
-        scores = self.curiosity.score(Observations(vector[None]))
+        if step == 0:
+            self.stream = self.curiosity.begin(Observations(vector[None]))
+            scores = self.stream.first
+        else:
+            scores = self.stream.take(Observations(vector[None]))
         self.rewards[episode, step] = scores.reward[0]
         yield (
             "/intrinsic_reward",
