@@ -83,10 +83,7 @@ class Audience(Protocol):
         ...
 
     def see(self, step: int, observation: np.ndarray) -> None:
-        """An observation, as the agent sees it: (D,). The first and the last are included.
-
-        The action chosen at it is under way already; the cell still shows this observation.
-        """
+        """An observation, as the agent sees it: (D,). The first and the last are included."""
         ...
 
     def end(self, episode: Episodes, timesteps: int) -> None:

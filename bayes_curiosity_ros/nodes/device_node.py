@@ -6,11 +6,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.executors import Executor, MultiThreadedExecutor
+from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.executor import LeanExecutor
 from bayes_curiosity_ros.nodes.run import Guarded
 
 DIAGNOSTICS_S = 1.0
@@ -42,7 +41,7 @@ class DeviceNode(Guarded, LifecycleNode):
 
     def make_executor(self) -> Executor:
         if self.threads == 1:
-            return LeanExecutor()
+            return SingleThreadedExecutor()
         return MultiThreadedExecutor(num_threads=self.threads)
 
     def close(self, reason: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import rclpy
 import torch
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
@@ -34,7 +35,6 @@ from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, NoCuriosity
-from bayes_curiosity_ros.nodes.executor import LeanExecutor
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
@@ -61,7 +61,7 @@ class LearnerNode(QuietTopics, Node):
     def __init__(self, ending: Ending) -> None:
         super().__init__("learner")
         self.config = config = declare(self, LearnerConfig())
-        executor = LeanExecutor()
+        executor = SingleThreadedExecutor()
         executor.add_node(self)
         self._waiter = Waiter(executor, ending)
         task = config.make_task()
@@ -73,7 +73,6 @@ class LearnerNode(QuietTopics, Node):
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
-        self._observation = Observation()
         self._create_interfaces()
         self._arm = ArmClient(
             self,
@@ -202,9 +201,8 @@ class LearnerNode(QuietTopics, Node):
         """Publish it raw, not as the policy perceives it: novelty and bags are about the world."""
         raw = self._arm.raw
         self._seen.append(raw)
-        message = self._observation
-        message.episode, message.step = self.gatherer.episode, step
-        message.vector = doubles(raw.vectors[0])
+        episode = self.gatherer.episode
+        message = Observation(episode=episode, step=step, vector=doubles(raw.vectors[0]))
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
         message.header.stamp = self._arm.stamp
