@@ -108,7 +108,7 @@ class ArmClient:
         return self._reached(first_row(self._task, self._measured(message)))
 
     def step(self, action: np.ndarray) -> np.ndarray:
-        deltas, grips = self._task.commands(action[None])
+        deltas, grips = self._task.commands(action[None], self._row)
         message = Action(
             episode=self._episode,
             step=self._step,
