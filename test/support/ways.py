@@ -99,7 +99,7 @@ WAYS: dict[str, Way] = {
     rf"{CLI} experiment table1.*": experiment(TABLE1),
     rf"{CLI} experiment curves.*": experiment(CURVES),
     rf"{CLI} experiment ablations.*": experiment(ABLATIONS),
-    rf"{CLI} experiment (arm|tune).*": understood,
+    rf"{CLI} experiment (arm|exploration|tune).*": understood,
     r"(bayes-curiosity-)?curiosity|ros2 run bayes_curiosity_ros \w+( .*)?": node,
     r"ros2 launch .*": launch,
     r"ros2 service call /demonstrate/.*": demonstrate_service,
