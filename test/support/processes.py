@@ -6,12 +6,15 @@ import ctypes
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from support.waiting import WAIT_S
+
+GRACE_S = 10.0  # for a node to leave the graph in order
 
 
 class Start(Protocol):
@@ -30,7 +33,7 @@ def die_with_parent() -> None:
 
 @contextmanager
 def started_processes() -> Iterator[Start]:
-    """Give a function that starts a module; what still runs at the end is killed."""
+    """Give a function that starts a module; what still runs at the end is ended."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(module: str, *arguments: str, cwd: Path | None = None) -> subprocess.Popen[str]:
@@ -48,7 +51,21 @@ def started_processes() -> Iterator[Start]:
     try:
         yield start
     finally:
-        for process in processes:
+        _end(processes)
+
+
+def _end(processes: list[subprocess.Popen[str]]) -> None:
+    """End what still runs, in order if it can be: a node that is killed haunts the graph.
+
+    Others go on counting its topics and services until its lease is over, the next test's too.
+    """
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + GRACE_S
+    for process in processes:
+        try:
+            process.communicate(timeout=max(deadline - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
             process.kill()
             process.communicate(timeout=WAIT_S)
 
