@@ -8,6 +8,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from bayes_curiosity_ros.bags.episode import Episode, read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, write CSV, plot and a model of the rebuilt posterior, compare with the recorded."""
+    torch.set_num_threads(1)  # as the node has: with more, sums round otherwise
     states = recorded_states(BagReader(arguments.bag))
     reader = BagReader(arguments.bag)
     episodes = (e for e in read_episodes(reader, arguments.namespace) if e.vectors.shape[1])
