@@ -108,10 +108,24 @@ def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tm
     assert setup.constrained(constraints, sourced=False) == constraints
 
 
-def test_launch_files_and_nodes_are_linked_one_by_one():
-    """`ros2 launch` does not look into a folder that is a link."""
-    names = {path.name for path in load().linked_files()}
-    assert {"bringup.launch.py", "curiosity.launch.py", "arm", "learner"} <= names
+def test_whoever_walks_the_installed_folders_finds_every_file(monkeypatch, tmp_path):
+    """`ros2 launch` looks with os.walk, which enters no folder that is a link."""
+    setup = load()
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    monkeypatch.setattr(setup, "run", lambda *_: None)
+    monkeypatch.setattr(setup, "output", lambda _: "")
+    setup.install_package()
+    found = {
+        (Path(folder) / name).relative_to(tmp_path)
+        for folder, _, names in os.walk(tmp_path)
+        for name in names
+    }
+    share = Path("share/bayes_curiosity_ros")
+    for kind in ("config/bringup/*.yaml", "launch/*.launch.py", "rviz/*.rviz", "urdf/*.urdf"):
+        files = {share / path.relative_to(ROOT) for path in ROOT.glob(kind)}
+        assert files
+        assert files <= found
+    assert {share / "package.xml", Path("lib/bayes_curiosity_ros/arm")} <= found
 
 
 def test_a_node_is_started_by_its_plain_name(tmp_path):

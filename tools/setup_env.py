@@ -30,7 +30,7 @@ INTERFACES = ROOT / "bayes_curiosity_interfaces"
 TF2_MSGS = ROOT / "tools" / "without_ros" / "tf2_msgs"
 REQUIREMENTS = ROOT / "requirements"
 NAME = "bayes_curiosity_ros"
-SHARED_FOLDERS = ("config", "rviz", "urdf")
+SHARED_FOLDERS = ("config", "launch", "rviz", "urdf")
 COMPLETION = "share/bash-completion/completions/bayes-curiosity"
 WHEEL_PYTHONS = ((3, 11), (3, 13))
 
@@ -60,7 +60,7 @@ def main() -> int:
         step(f"the interface package {folder.name}", [installed], [this, *sources], build)
     package = [ROOT / name for name in ("setup.py", "package.xml", "pyproject.toml")]
     package += [ROOT / NAME / "version.txt", ROOT / "resource" / "node.sh"]
-    links = [str(path.relative_to(ROOT)) for path in linked_files()]
+    links = [f"{link} {target.relative_to(ROOT)}" for link, target in links_of().items()]
     step("this package", [installed, *links], [this, *package], install_package)
     return 0
 
@@ -224,24 +224,28 @@ def install_package() -> None:
     """Install this package in place, where ROS tools look for executables and shared files."""
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run([*pip, "--no-deps", "--no-build-isolation", "--editable", ROOT])
-    share = VENV / "share" / NAME
-    for folder in (share, VENV / "lib" / NAME):
+    for folder in (VENV / "share" / NAME, VENV / "lib" / NAME):
         shutil.rmtree(folder, ignore_errors=True)
-    link(VENV / "share/ament_index/resource_index/packages" / NAME, ROOT / "resource" / NAME)
-    link(share / "package.xml", ROOT / "package.xml")
-    for name in SHARED_FOLDERS:
-        link(share / name, ROOT / name)
-    for file in linked_files():
-        folder = share / "launch" if file.suffix == ".py" else VENV / "lib" / NAME
-        link(folder / file.name, file)
+    for name, target in links_of().items():
+        link(VENV / name, target)
     completion = output([PYTHON, VENV / "bin/register-python-argcomplete", "bayes-curiosity"])
     (VENV / COMPLETION).parent.mkdir(parents=True, exist_ok=True)
     (VENV / COMPLETION).write_text(completion + "\n")
 
 
-def linked_files() -> list[Path]:
-    """Launch files and nodes: ROS looks for them in folders that must not be links."""
-    return sorted([*ROOT.glob("launch/*.launch.py"), *ROOT.glob("resource/executables/*")])
+def links_of() -> dict[str, Path]:
+    """Files that ROS looks for, by their place in `.venv`; it enters no folder that is a link."""
+    links = {
+        f"share/ament_index/resource_index/packages/{NAME}": ROOT / "resource" / NAME,
+        f"share/{NAME}/package.xml": ROOT / "package.xml",
+    }
+    for folder in SHARED_FOLDERS:
+        for file in sorted((ROOT / folder).rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                links[f"share/{NAME}/{file.relative_to(ROOT)}"] = file
+    for file in sorted(ROOT.glob("resource/executables/*")):
+        links[f"lib/{NAME}/{file.name}"] = file
+    return links
 
 
 def link(path: Path, target: Path) -> None:
