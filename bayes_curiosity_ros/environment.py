@@ -15,6 +15,9 @@ DISCOVERY_RANGE = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 # the arm moving.
 DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
 PR_SET_PDEATHSIG = 1
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+NODES = "bayes_curiosity_ros.nodes."
+PROGRAMS = "bayes-curiosity-"
 
 
 def stay_on_this_machine(environment: MutableMapping[str, str] = os.environ) -> None:
@@ -36,6 +39,24 @@ def node_environment() -> dict[str, str]:
 def launched() -> dict[str, str]:
     """What a launch file adds to a node's environment, so that the node ends with it."""
     return {DIE_WITH_PARENT: str(os.getpid())}
+
+
+def is_node() -> bool:
+    """Whether this process was started to be a node, by `python -m` or by a program of ours."""
+    if sys.argv[0] == "-m":  # while Python looks for the module
+        return sys.orig_argv[sys.orig_argv.index("-m") + 1].startswith(NODES)
+    return Path(sys.argv[0]).name.startswith(PROGRAMS)
+
+
+def end_quietly_on_signals() -> None:
+    """Let SIGINT and SIGTERM end this process at once with code 0, until a node handles them.
+
+    A node imports for seconds; nothing has begun then that needs an orderly end, and a traceback
+    tells nobody anything. resource/node.sh holds the signals back until here.
+    """
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: os._exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def end_with_starter() -> None:

@@ -14,12 +14,11 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from bayes_curiosity_ros.environment import end_with_starter, stay_on_this_machine
+from bayes_curiosity_ros.environment import SIGNALS, end_with_starter, stay_on_this_machine
 from bayes_curiosity_ros.errors import BayesCuriosityError
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> int:
