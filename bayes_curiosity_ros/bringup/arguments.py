@@ -116,8 +116,9 @@ def _what() -> Iterator[Argument]:
 
 
 def _devices() -> Iterator[Argument]:
-    """What the kinds of arm ask for besides."""
+    """What the kinds of arm and camera ask for besides."""
     from bayes_curiosity_ros.robot.arms.arm import ARMS
+    from bayes_curiosity_ros.robot.cameras.camera import CAMERAS
 
     names = {name: None for arm in ARMS for name in (*arm.needs, *arm.parameters)}
     for name in names:
@@ -125,6 +126,8 @@ def _devices() -> Iterator[Argument]:
         needed = ", ".join(arm.name for arm in ARMS if name in arm.needs)
         about = f"parameter {', '.join(sorted(sets))} of the arm node"
         yield Argument(name, "", f"{about}; needed for {needed}" if needed else about)
+    for name, parameter in {pair: None for c in CAMERAS for pair in c.parameters.items()}:
+        yield Argument(name, "", f"parameter {parameter} of the camera node")
 
 
 def _how() -> Iterator[Argument]:

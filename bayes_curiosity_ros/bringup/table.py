@@ -80,8 +80,13 @@ def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def _camera(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    from bayes_curiosity_ros.robot.cameras.camera import CAMERAS
+
     backend = chosen["camera"] or ("topics" if arm_of(chosen).real else "sim")
     parameters = {"backend": backend, "task": chosen["task"], "robot": robot_of(chosen)}
+    for argument, parameter in CAMERAS[backend].parameters.items():
+        if chosen[argument]:
+            parameters[parameter] = chosen[argument]
     return [_spec("camera", chosen, parameters, respawn=True)]
 
 

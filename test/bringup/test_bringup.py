@@ -15,6 +15,7 @@ from bayes_curiosity_ros.cli import build_parser
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.robot.cameras.topics import TopicsConfig
 from bayes_curiosity_ros.tasks.registry import arm_task_names
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -63,6 +64,17 @@ def test_arguments_of_an_arm_become_parameters_of_its_node():
     driver = specs(arm="trajectory", **REAL["trajectory"])["arm"].parameters
     assert driver["trajectory.command_topic"] == "driver/command"
     assert driver["trajectory.state_topic"] == "driver/state"
+
+
+def test_a_cameras_topics_are_arguments_and_realsenses_by_default():
+    topics = {"color_topic": "/a", "depth_topic": "/b", "info_topic": "/c"}
+    given = specs(arm="moveit", **topics)["camera"].parameters
+    assert {name: given[f"topics.{name}"] for name in topics} == topics
+    assert not any("topic" in name for name in specs(arm="moveit")["camera"].parameters)
+    default = TopicsConfig()
+    assert default.color_topic == "/camera/camera/color/image_raw"
+    assert default.depth_topic == "/camera/camera/aligned_depth_to_color/image_raw"
+    assert default.info_topic == "/camera/camera/color/camera_info"
 
 
 @pytest.mark.parametrize("bonus", BONUSES.names())

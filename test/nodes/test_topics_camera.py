@@ -1,6 +1,7 @@
 """The camera node on top of a driver's topics; the driver is a real ROS node."""
 
 import array
+import time
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.robot.cameras.encodings import DEPTH_HEADER
 from support.graph import parameters
+from support.processes import output_of
 from support.waiting import wait_for
 
 cv2 = pytest.importorskip("cv2", reason="OpenCV is for real cameras only")
@@ -26,7 +28,7 @@ class Driver:
 
     def __init__(self, background, compressed):
         self.compressed, self.late_s, self.height = compressed, 0.0, HEIGHT
-        self.stamp_s = 100.0
+        self.behind_s = 0.0  # of our clock
         self._node = background.node
         kind, color, depth = Image, "", ""
         if compressed:
@@ -42,7 +44,7 @@ class Driver:
         self._node.create_timer(0.05, self._tick)
 
     def _tick(self):
-        self.stamp_s += 0.05
+        self.stamp_s = time.time() - self.behind_s
         info = CameraInfo(width=WIDTH, height=HEIGHT)
         info.k = [600.0, 0.0, 319.5, 0.0, 600.0, 239.5, 0.0, 0.0, 1.0]
         right = np.arange(WIDTH) >= WIDTH // 2
@@ -99,12 +101,11 @@ class Seen:
 def see(start, background):
     """Function that starts a camera node on a driver's topics; what the node makes of them."""
 
-    def run(driver):
+    def run(driver, **options):
         seen = Seen(background)
         topics = {f"topics__{kind}_topic": topic for kind, topic in driver.topics.items()}
         topics["topics__info_topic"] = "driver/info"
-        start(NODE, *parameters(backend="topics", read_timeout_s=0.3, **topics))
-        wait_for(seen.frame, "frame")
+        start(NODE, *parameters(backend="topics", read_timeout_s=0.3, **topics, **options))
         return seen
 
     return run
@@ -118,7 +119,9 @@ def driver_node():
 
 @pytest.mark.parametrize("compressed", [False, True], ids=["raw", "compressed"])
 def test_a_drivers_images_become_frames(see, driver_node, compressed):
-    frame = see(Driver(driver_node, compressed)).frame()
+    seen = see(Driver(driver_node, compressed))
+    wait_for(seen.frame, "frame")
+    frame = seen.frame()
     assert frame.color.shape == (64, 64, 3)
     assert (frame.color[:, :30] == [255, 0, 0]).all()
     assert (frame.color[:, 34:] == [0, 0, 255]).all()
@@ -129,6 +132,7 @@ def test_a_drivers_images_become_frames(see, driver_node, compressed):
 def test_a_drivers_faults_are_said_and_the_camera_goes_on(see, driver_node):
     driver = Driver(driver_node, compressed=False)
     seen = see(driver)
+    wait_for(seen.frame, "frame")
     driver.late_s = 0.025  # never within topics.slop_s
     wait_for(lambda: seen.said("colour and depth are never within"), "diagnostics")
     driver.late_s, driver.height = 0.0, HEIGHT // 2
@@ -136,3 +140,44 @@ def test_a_drivers_faults_are_said_and_the_camera_goes_on(see, driver_node):
     driver.height = HEIGHT
     seen.color.clear()
     wait_for(lambda: len(seen.color) > 2, "frame")
+
+
+@pytest.mark.parametrize("decoder", ["auto", "builtin"])
+def test_the_log_says_who_decodes(start, decoder):
+    process = start(NODE, *parameters(backend="topics", topics__decoder=decoder))
+    for line in process.stdout:
+        if "raw images are read by" in line:
+            break
+    assert ("our own decoder" in line) or (decoder == "auto" and "cv_bridge" in line)
+
+
+def test_stamps_of_another_clock_are_refused_or_replaced(see, driver_node):
+    driver = Driver(driver_node, compressed=False)
+    driver.behind_s = time.time() - 60.0  # a camera that counts from when it was switched on
+    seen = see(driver)
+    wait_for(lambda: seen.said("of another clock, such as the camera's own"), "diagnostics")
+    assert not seen.frame()
+
+
+def test_frames_can_have_the_time_of_their_arrival(see, driver_node):
+    driver = Driver(driver_node, compressed=False)
+    driver.behind_s = began = time.time() - 60.0
+    seen = see(driver, topics__stamps="arrival")
+    wait_for(seen.frame, "frame")
+    assert began + 60.0 <= min(seen.color)[0] + 1 <= time.time() + 1
+
+
+def test_a_camera_does_not_listen_to_itself(start):
+    """Its own topics in this namespace are those of realsense2_camera."""
+    process = start(NODE, *parameters(backend="topics"), "-r", "__ns:=/camera")
+    for line in process.stdout:
+        if "cannot activate" in line:
+            break
+    assert "/camera/camera/color/image_raw is published by this node" in line
+
+
+@pytest.mark.parametrize("name", ["decoder", "stamps"])
+def test_other_choices_are_refused(start, name):
+    process = start(NODE, *parameters(backend="topics", **{f"topics__{name}": "magic"}))
+    assert f"unknown topics.{name} 'magic'; choose one of" in output_of(process)
+    assert process.returncode == 2

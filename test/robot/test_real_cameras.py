@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -111,6 +112,8 @@ ALPHA = np.full((4, 6, 1), 9, np.uint8)
         ("bgr8", np.ascontiguousarray(COLOR[..., ::-1])),
         ("rgba8", np.dstack([COLOR, ALPHA])),
         ("bgra8", np.dstack([COLOR[..., ::-1], ALPHA])),
+        ("8UC3", np.ascontiguousarray(COLOR[..., ::-1])),
+        ("8UC4", np.dstack([COLOR[..., ::-1], ALPHA])),
     ],
 )
 def test_colours_of_drivers(encoding, sent):
@@ -119,25 +122,68 @@ def test_colours_of_drivers(encoding, sent):
 
 
 @needs_opencv
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("encoding", ["rgb16", "bgr16", "rgba16", "bgra16"])
+def test_colours_of_sixteen_bits_become_the_nearest_of_eight(encoding, order):
+    noise = np.random.default_rng(1).integers(-128, 129, COLOR.shape)
+    fine = np.clip(COLOR.astype(np.int64) * 257 + noise, 0, 65535)
+    sent = fine if encoding.startswith("rgb") else fine[..., ::-1]
+    if "a1" in encoding:
+        sent = np.dstack([sent, ALPHA])
+    message = image(sent.astype(f"{order}u2"), encoding, bigendian=order == ">")
+    np.testing.assert_array_equal(rgb_of(message), COLOR)
+
+
+@needs_opencv
 def test_grey_is_a_colour_too():
     grey = COLOR[..., :1]
-    np.testing.assert_array_equal(rgb_of(image(grey, "mono8")), np.repeat(grey, 3, axis=2))
+    for encoding, sent in (("mono8", grey), ("8UC1", grey), ("mono16", grey.astype("<u2") * 257)):
+        seen = rgb_of(image(sent, encoding))
+        np.testing.assert_array_equal(seen, np.repeat(grey, 3, axis=2))
+
+
+@needs_opencv
+@pytest.mark.parametrize(("bits", "unit"), [(8, 1), (16, 257)])
+@pytest.mark.parametrize(
+    ("pattern", "spot"),
+    [("rggb", (0, 0)), ("grbg", (0, 1)), ("gbrg", (1, 0)), ("bggr", (1, 1))],
+)
+def test_the_red_pixels_of_a_bayer_pattern_are_red(pattern, spot, bits, unit):
+    mosaic = np.zeros((16, 16), f"u{bits // 8}")
+    mosaic[spot[0] :: 2, spot[1] :: 2] = 200 * unit
+    middle = rgb_of(image(mosaic, f"bayer_{pattern}{bits}"))[4:-4, 4:-4]
+    assert (middle == [200, 0, 0]).all()
+
+
+def planar(data, encoding, height=4, width=6):
+    """Planes one after the other, with a step that means nothing."""
+    message = image(np.zeros((height, width), np.uint8), encoding, step=2 * width)
+    message.data = data.tobytes()
+    return message
+
+
+@needs_opencv
+@pytest.mark.parametrize("extra", [0, 2])
+@pytest.mark.parametrize("encoding", ["nv21", "nv24"])
+def test_planes_of_brightness_and_colour(encoding, extra):
+    """One colour throughout, as 4:2:2 has it too."""
+    luma, blue, red = 120, 90, 200
+    height, width = 4, 6
+    y = np.full((height, width + extra), luma, np.uint8)
+    pair, shape = ((red, blue), (height // 2, width + extra))  # V first
+    if encoding == "nv24":
+        pair, shape = (blue, red), (height, 2 * (width + extra))
+    colors = np.resize(np.array(pair, np.uint8), shape)
+    seen = rgb_of(planar(np.concatenate([y.ravel(), colors.ravel()]), encoding))
+    packed = np.resize(np.array([blue, luma, red, luma], np.uint8), (height, width, 2))
+    np.testing.assert_array_equal(seen, rgb_of(image(packed, "uyvy")))
+    assert seen[0, 0].argmax() == 0  # reddish
 
 
 @needs_opencv
 @pytest.mark.parametrize(
-    ("pattern", "spot"),
-    [("rggb8", (0, 0)), ("grbg8", (0, 1)), ("gbrg8", (1, 0)), ("bggr8", (1, 1))],
+    ("encoding", "luma"), [("yuv422", 1), ("uyvy", 1), ("yuv422_yuy2", 0), ("yuyv", 0)]
 )
-def test_the_red_pixels_of_a_bayer_pattern_are_red(pattern, spot):
-    mosaic = np.zeros((16, 16), np.uint8)
-    mosaic[spot[0] :: 2, spot[1] :: 2] = 200
-    middle = rgb_of(image(mosaic, f"bayer_{pattern}"))[4:-4, 4:-4]
-    assert (middle == [200, 0, 0]).all()
-
-
-@needs_opencv
-@pytest.mark.parametrize(("encoding", "luma"), [("yuv422", 1), ("yuv422_yuy2", 0)])
 def test_yuv_of_web_cameras(encoding, luma):
     sent = np.full((4, 6, 2), 128, np.uint8)  # no colour at all
     sent[..., luma] = 180
@@ -188,8 +234,10 @@ def test_compressed_images_of_drivers():
 
 @needs_opencv
 def test_images_that_nobody_can_read_are_named():
-    with pytest.raises(ImageError, match="rgb16'; expected one of rgb8, bgr8"):
-        rgb_of(image(COLOR, "rgb16"))
+    with pytest.raises(ImageError, match="32FC3'; expected one of rgb8, bgr8"):
+        rgb_of(image(COLOR, "32FC3"))
+    with pytest.raises(ImageError, match=r"4 × 6 nv21 pixels has 35 bytes; .* × 1.5"):
+        rgb_of(planar(np.zeros(35, np.uint8), "nv21"))
     with pytest.raises(ImageError, match="16UC1, mono16, 32FC1"):
         metres_of(image(COLOR, "rgb8"))
     with pytest.raises(ImageError, match="step 3"):
@@ -206,6 +254,10 @@ class FakeRealsense:
     def __init__(self):
         self.stream = SimpleNamespace(color="color", depth="depth")
         self.format = SimpleNamespace(rgb8="rgb8", z16="z16")
+        self.timestamp_domain = SimpleNamespace(
+            hardware_clock="hardware", system_time="system", global_time="global"
+        )
+        self.domain = "global"
         self.plugged_in = True
         self.stopped = False
 
@@ -239,9 +291,12 @@ class FakeRealsense:
         color, depth = pictures()
         raw = np.round(1000 * depth).astype(np.uint16)
         return SimpleNamespace(
-            get_color_frame=lambda: SimpleNamespace(get_data=lambda: color),
+            get_color_frame=lambda: SimpleNamespace(
+                get_data=lambda: color,
+                get_timestamp=lambda: 2500.0,
+                get_frame_timestamp_domain=lambda: self.domain,
+            ),
             get_depth_frame=lambda: SimpleNamespace(get_data=lambda: raw),
-            get_timestamp=lambda: 2500.0,
         )
 
 
@@ -261,6 +316,16 @@ def test_a_realsense_gives_frames_in_metres(robot, monkeypatch):
     assert fake.stopped
     with pytest.raises(CameraError, match="USB 3"):
         camera.connect(1.0)
+
+
+@needs_opencv
+def test_a_stamp_of_the_cameras_own_clock_is_not_taken_for_the_time(robot, monkeypatch):
+    fake = FakeRealsense()
+    fake.domain = fake.timestamp_domain.hardware_clock
+    monkeypatch.setitem(sys.modules, "pyrealsense2", fake)
+    before = time.time()
+    with RealsenseCamera(robot, RealsenseConfig()) as camera:
+        assert before <= camera.read(1.0).stamp_s <= time.time()
 
 
 def test_without_pyrealsense2_it_says_how_to_install_it(robot, monkeypatch):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -148,10 +148,12 @@ class CameraEntry:
     Attributes:
         name: what users type.
         make: makes a camera, not connected yet, from its inputs.
+        parameters: the camera node's parameter that each argument of the bringup sets.
     """
 
     name: str
     make: Callable[[CameraInputs], Camera]
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 CAMERAS: Registry[CameraEntry] = Registry(

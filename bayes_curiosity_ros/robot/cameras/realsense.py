@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,8 +105,15 @@ class RealsenseCamera(RealCamera):
         return self._resizer(
             np.asanyarray(color.get_data()),
             np.asanyarray(depth.get_data()).astype(np.float32) * self._metres_per_unit,
-            frames.get_timestamp() / 1000.0,
+            self._stamp_s(color),
         )
+
+    def _stamp_s(self, frame: Any) -> float:
+        """When a frame was taken; when it came, where its stamp is of the camera's own clock."""
+        own = self._rs.timestamp_domain.hardware_clock
+        if frame.get_frame_timestamp_domain() == own:
+            return time.time()
+        return float(frame.get_timestamp() / 1000.0)
 
 
 @CAMERAS.register("realsense")
