@@ -56,6 +56,7 @@ def _node(spec: NodeSpec, namespace: str, log_level: str) -> Node:
         name=spec.name,
         namespace=namespace,
         parameters=[*spec.files, dict(spec.parameters)],
+        remappings=list(spec.remappings.items()),
         ros_arguments=["--log-level", log_level],
         respawn=spec.respawn,
         additional_env=launched(),

@@ -66,6 +66,12 @@ def robot_of(chosen: Mapping[str, str]) -> str:
     return chosen["robot"] or arm_of(chosen).robot
 
 
+def frame_prefix_of(chosen: Mapping[str, str]) -> str:
+    """What frames begin with: what was asked for, or the namespace."""
+    namespace = chosen["namespace"].strip("/")
+    return chosen["frame_prefix"] or (f"{namespace}/" if namespace else "")
+
+
 def checked(given: Mapping[str, str]) -> dict[str, str]:
     """Every argument, those left out at their defaults.
 
@@ -167,6 +173,12 @@ def _graph() -> Iterator[Argument]:
         TRUE_FALSE,
     )
     yield Argument("namespace", "", "namespace of all nodes")
+    yield Argument(
+        "frame_prefix",
+        "",
+        "what the names of all frames but the world's begin with; if empty, the namespace and a "
+        "slash where there is one",
+    )
     yield Argument(
         "params_file",
         "",

@@ -12,7 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from bayes_curiosity_ros.bringup.arguments import PACKAGE, arm_of, checked, robot_of
+from bayes_curiosity_ros.bringup.arguments import (
+    PACKAGE,
+    arm_of,
+    checked,
+    frame_prefix_of,
+    robot_of,
+)
 from bayes_curiosity_ros.bringup.parameters import check_params_file, encoder_parameters
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.resources import shared
@@ -30,6 +36,7 @@ class NodeSpec:
         module: what `python -m` calls it.
         files: paths of its parameter files; later ones count more.
         parameters: parameters that count more than those in the files.
+        remappings: names that it uses instead of its own.
         respawn: whether a launch system may start it again. Never the arm, which must come
             back by an operator's decision; never the learner, which resumes by argument.
     """
@@ -39,6 +46,7 @@ class NodeSpec:
     module: str
     files: tuple[str, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    remappings: Mapping[str, str] = field(default_factory=dict)
     respawn: bool = False
 
 
@@ -84,6 +92,7 @@ def _camera(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
     backend = chosen["camera"] or ("topics" if arm_of(chosen).real else "sim")
     parameters = {"backend": backend, "task": chosen["task"], "robot": robot_of(chosen)}
+    parameters |= _framed(chosen)
     for argument, parameter in CAMERAS[backend].parameters.items():
         if chosen[argument]:
             parameters[parameter] = chosen[argument]
@@ -114,7 +123,7 @@ def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """For RViz, and for bags: without geometry a recording is hard to look at."""
     if "true" not in (chosen["description"], chosen["record"]):
         return []
-    return [_spec("description", chosen, _watching(chosen), respawn=True)]
+    return [_spec("description", chosen, _watching(chosen) | _framed(chosen), respawn=True)]
 
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
@@ -137,6 +146,7 @@ def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
         "task": chosen["task"],
         "seed": int(chosen["seed"]),
         "settings": json.dumps(chosen),
+        **_framed(chosen),
     }
     return [_spec("recorder", chosen, parameters, respawn=True)]
 
@@ -156,11 +166,20 @@ TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
 def _spec(
     name: str, chosen: Mapping[str, str], parameters: Mapping[str, Any], respawn: bool = False
 ) -> NodeSpec:
-    module = f"{PACKAGE}.nodes.{name}_node"
-    return NodeSpec(name, name, module, parameter_files(chosen), parameters, respawn)
+    module, files = f"{PACKAGE}.nodes.{name}_node", parameter_files(chosen)
+    # Of a simulated arm, whose clock is in its namespace; anybody else's is where ROS looks.
+    own_clock = "use_sim_time" in parameters and not arm_of(chosen).real
+    remappings = {"/clock": "clock"} if own_clock else {}
+    return NodeSpec(name, name, module, files, parameters, remappings, respawn)
 
 
 def _watching(chosen: Mapping[str, str]) -> dict[str, Any]:
     """Parameters of a node that only watches; for any other, time must never stand still."""
     clock = {"use_sim_time": True} if chosen["use_sim_time"] == "true" else {}
     return {"robot": robot_of(chosen), **clock}
+
+
+def _framed(chosen: Mapping[str, str]) -> dict[str, Any]:
+    """What frames begin with, where it is not nothing."""
+    prefix = frame_prefix_of(chosen)
+    return {"frame_prefix": prefix} if prefix else {}

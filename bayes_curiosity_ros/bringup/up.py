@@ -110,6 +110,8 @@ def command_of(spec: NodeSpec, namespace: str = "", log_level: str = "info") -> 
     words = [sys.executable, "-m", spec.module, "--ros-args", "--log-level", log_level]
     if namespace:
         words += ["-r", f"__ns:=/{namespace.strip('/')}"]
+    for name, other in spec.remappings.items():
+        words += ["-r", f"{name}:={other}"]
     for path in spec.files:
         words += ["--params-file", path]
     for name, value in spec.parameters.items():

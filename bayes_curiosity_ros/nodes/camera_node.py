@@ -30,7 +30,7 @@ from bayes_curiosity_ros.robot.cameras.camera import (
 )
 from bayes_curiosity_ros.robot.cameras.settings import CameraNodeConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.frames import OPTICAL_FRAME
+from bayes_curiosity_ros.robot.frames import OPTICAL_FRAME, prefixed
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 
@@ -42,6 +42,7 @@ class CameraNode(DeviceNode):
         self.config = declare(self, CameraNodeConfig())
         self._robot = RobotConfig.load(self.config.robot)
         self.camera = self._make_camera()
+        self._optical_frame = prefixed(OPTICAL_FRAME, self.config.frame_prefix)
         self._active = False
         self._frames = 0
         self._problem = ""
@@ -120,7 +121,7 @@ class CameraNode(DeviceNode):
     def _publish(self, frame: Frame, stamp: Time) -> None:
         info = camera_info_of(self.camera.intrinsics)
         for message in (*images_of_frame(frame), info):
-            message.header.stamp, message.header.frame_id = stamp, OPTICAL_FRAME
+            message.header.stamp, message.header.frame_id = stamp, self._optical_frame
             if message is info:
                 self._color_info.publish(info)
                 self._depth_info.publish(info)

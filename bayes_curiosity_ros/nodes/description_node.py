@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -29,6 +30,7 @@ from bayes_curiosity_ros.robot.frames import (
     WORLD,
     LinkFrames,
     Transform,
+    check_frame_prefix,
     quaternion_of,
 )
 from bayes_curiosity_ros.robot.world import build_world
@@ -43,14 +45,18 @@ class DescriptionConfig:
     Attributes:
         robot: file in config/robots/, or a path.
         links: publish the frames within the arm; false where robot_state_publisher does.
+        frame_prefix: what all frames but the world's begin with, such as left/, as in
+            robot_state_publisher; for several cells in one graph.
         rate_hz: highest rate of TF and marker.
     """
 
     robot: str = "jaco.yaml"
     links: bool = True
+    frame_prefix: str = ""
     rate_hz: float = 20.0
 
     def __post_init__(self) -> None:
+        check_frame_prefix(self.frame_prefix)
         if not 0 < self.rate_hz <= 1000:
             raise ConfigError(f"rate_hz = {self.rate_hz}; must be above 0 and at most 1000")
 
@@ -70,7 +76,7 @@ class DescriptionNode(Node):
         # Absolute, as every listener of TF expects it.
         self._tf = self.create_publisher(TFMessage, "/tf", 100)
         self._tf_static = self.create_publisher(TFMessage, "/tf_static", LATCHED_QOS)
-        self._tf_static.publish(tf_message_of(self._fixed(), self.get_clock().now().to_msg()))
+        self._tf_static.publish(self._message(self._fixed(), self.get_clock().now().to_msg()))
         self._drawn_s = {"links": 0.0, "object": 0.0}
         self.create_subscription(ArmState, "arm/state", self._draw_object, EPISODE_QOS)
         if self.config.links:
@@ -83,11 +89,14 @@ class DescriptionNode(Node):
         links = [t for t in self._frames.fixed if self.config.links or t.parent == WORLD]
         return [Transform(WORLD, OPTICAL_FRAME, camera.position, turn), *links]
 
+    def _message(self, transforms: list[Transform], stamp: Time) -> TFMessage:
+        return tf_message_of(transforms, stamp, self.config.frame_prefix)
+
     def _draw_links(self, message: JointState) -> None:
         if not self._due("links"):
             return
         joints = dict(zip(message.name, message.position, strict=False))
-        self._tf.publish(tf_message_of(self._frames.moving(joints), message.header.stamp))
+        self._tf.publish(self._message(self._frames.moving(joints), message.header.stamp))
 
     def _draw_object(self, message: ArmState) -> None:
         if not message.object_known or not self._due("object"):
@@ -100,7 +109,7 @@ class DescriptionNode(Node):
             np.array([spot.x, spot.y, spot.z]),
             np.array([turn.w, turn.x, turn.y, turn.z]),
         )
-        self._tf.publish(tf_message_of([place], message.header.stamp))
+        self._tf.publish(self._message([place], message.header.stamp))
 
     def _cylinder(self, message: ArmState) -> Marker:
         cylinder = self._robot.world.object

@@ -21,6 +21,7 @@ from bayes_curiosity_ros.bags.background_writer import BackgroundWriter, QueueCo
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.nodes.conversions.transforms import only_frames
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import Guarded, run_node
@@ -28,6 +29,7 @@ from bayes_curiosity_ros.nodes.taps import HEARD, Tap
 
 FORMAT = "bayes_curiosity_bag/1"
 OURS = "bayes_curiosity_interfaces/msg"
+TF = "tf2_msgs/msg/TFMessage"
 # Subscribed to from the start, so that not even a first message is missed.
 KNOWN = {
     "observation": f"{OURS}/Observation",
@@ -43,12 +45,12 @@ KNOWN = {
     "camera/color/camera_info": "sensor_msgs/msg/CameraInfo",
     "camera/depth/image_raw": "sensor_msgs/msg/Image",
     "camera/depth/camera_info": "sensor_msgs/msg/CameraInfo",
-    "/tf": "tf2_msgs/msg/TFMessage",
+    "/tf": TF,
 }
 KNOWN_LATCHED = {
     "curiosity/state": f"{OURS}/CuriosityState",
     "robot_description": "std_msgs/msg/String",
-    "/tf_static": "tf2_msgs/msg/TFMessage",
+    "/tf_static": TF,
 }
 PACKAGES = ("torch", "numpy", "mujoco", "mcap")
 
@@ -62,6 +64,8 @@ class RecorderConfig:
         name: name of the bag's folder in it; empty for run_ and the time in UTC.
         topics: topics to record besides the known ones, relative or absolute, of any installed
             type.
+        frame_prefix: what the frames on /tf and /tf_static that are recorded begin with; empty
+            for all.
         task: task of the run; kept in the bag.
         seed: seed of the run; kept in the bag.
         settings: configuration of the run, for instance as JSON; kept in the bag.
@@ -73,6 +77,7 @@ class RecorderConfig:
     folder: str = "bags"
     name: str = ""
     topics: tuple[str, ...] = ("/diagnostics",)
+    frame_prefix: str = ""
     task: str = ""
     seed: int = 0
     settings: str = ""
@@ -114,6 +119,7 @@ class RecorderNode(Guarded, Node):
         config = declare(self, RecorderConfig())
         self.bag = BagWriter(config.path(), config.bag, config.about())
         self._writer = BackgroundWriter(self.bag, config.queue)
+        self._frame_prefix = config.frame_prefix
         self._taps = [Tap(self, name, kind) for name, kind in KNOWN.items()]
         self._taps += [Tap(self, name, kind, latched=True) for name, kind in KNOWN_LATCHED.items()]
         self._taps += [Tap(self, name) for name in config.topics]
@@ -146,12 +152,17 @@ class RecorderNode(Guarded, Node):
 
     def _taken(self, tap: Tap) -> list[Record]:
         records = tap.take()
+        if self._frame_prefix and tap.type_name == TF:
+            records = [record for record in map(self._of_our_frames, records) if record.data]
         if records and tap.name not in self._declared:
             self._declared.add(tap.name)
             self._writer.add_topic(tap.describe())
         if records and tap.name == self._curiosity_state:
             self._model_id = deserialize_message(records[-1].data, CuriosityState).model_id
         return records
+
+    def _of_our_frames(self, record: Record) -> Record:
+        return record._replace(data=only_frames(record.data, self._frame_prefix))
 
     def _adapt(self) -> None:
         """Look at the publishers; who waits for us is told at once of those that we have found."""

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.world import World
 
 WORLD = "world"
 OPTICAL_FRAME = "camera_optical_frame"
+
+
+def check_frame_prefix(prefix: str) -> None:
+    """Refuse what TF would."""
+    if prefix.startswith("/"):
+        raise ConfigError(f"frame_prefix = {prefix!r}; frames do not begin with a slash")
+
+
+def prefixed(frame: str, prefix: str) -> str:
+    """The name of a frame where there are several cells; they stand in one world."""
+    return frame if frame == WORLD else prefix + frame
 
 
 @dataclass(frozen=True)

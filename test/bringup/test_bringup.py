@@ -195,6 +195,26 @@ def test_only_those_who_watch_take_simulated_time():
     assert watchers == ["detector", "description"]
 
 
+def test_a_namespace_is_the_frames_prefix_unless_another_is_given():
+    framed = ("camera", "description", "recorder")
+    for given, wanted in (
+        ({}, None),
+        ({"namespace": "/left"}, "left/"),
+        ({"namespace": "left", "frame_prefix": "l_"}, "l_"),
+    ):
+        found = specs(record="true", **given)
+        assert [found[name].parameters.get("frame_prefix") for name in framed] == [wanted] * 3
+        assert "frame_prefix" not in found["arm"].parameters
+
+
+def test_whoever_watches_a_simulation_has_its_clock():
+    """An arm's clock is in its namespace; that of another simulation where ROS looks for it."""
+    found = specs(namespace="left", record="true", use_sim_time="true")
+    assert found["description"].remappings == {"/clock": "clock"}
+    assert "/clock:=clock" in command_of(found["description"], "left")
+    assert specs(arm="moveit", use_sim_time="true")["detector"].remappings == {}
+
+
 def test_commands_quote_values_as_yaml():
     spec = NodeSpec("n", "n", "m", ("a.yaml",), {"model": "", "resume": True, "seed": 3})
     words = command_of(spec, "left", "debug")

@@ -15,6 +15,8 @@ from visualization_msgs.msg import Marker
 from bayes_curiosity_interfaces.msg import ArmState
 from bayes_curiosity_ros.bags.definitions import find_definition
 from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.bringup.table import nodes
+from bayes_curiosity_ros.bringup.up import command_of
 from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.resources import find
@@ -155,6 +157,58 @@ def test_tf_is_published_recorded_and_replayed(start, background, robot, tmp_pat
     output = output_of(replay)
     assert replay.returncode == 0, output
     wait_for(lambda: shows(heard, robot, joints), "replayed pose")
+
+
+def test_two_cells_in_one_graph_keep_apart(start, background, robot, tmp_path):
+    """Every frame but the world is of one of them, and a recorder keeps its own alone."""
+    listener = Listener(background)
+    for side in ("left", "right"):
+        words = parameters(frame_prefix=f"{side}/", rate_hz=1000.0)
+        start(DESCRIPTION, *words, "-r", f"__ns:=/{side}", "-r", "joint_states:=/joint_states")
+    words = parameters(folder=tmp_path, name="run", frame_prefix="left/")
+    recorder = start(RECORDER, *words, "-r", "__ns:=/left")
+    graph = Graph(background, {"joint_states": 2})
+
+    def recorded():
+        """Frames of what is in the bag; both cells publish what they hear."""
+        publish(graph, robot, np.array(robot.arm.ready_rad))
+        if not (tmp_path / "run").exists():
+            return {}
+        messages = {"/tf": set(), "/tf_static": set()}
+        for record in BagReader(tmp_path / "run").records():
+            if record.topic in messages:
+                for transform in deserialize_message(record.data, TFMessage).transforms:
+                    messages[record.topic].add(transform.child_frame_id)
+        return messages if all(messages.values()) else {}
+
+    wait_for(recorded, "transforms in the bag")
+    wait_for(lambda: {"left/link_1", "right/link_1"} <= set(listener.transforms), "both arms")
+    left, right = (listener.pose(f"{side}/link_1")[0] for side in ("left", "right"))
+    np.testing.assert_array_equal(left, right)  # in one world
+    output = stopped(recorder)
+    assert recorder.returncode == 0, output
+    frames = set().union(*recorded().values())
+    assert {"left/camera_optical_frame", "left/link_1"} <= frames
+    assert all(frame.startswith("left/") for frame in frames)
+
+
+def test_a_watcher_in_a_namespace_hears_the_clock_of_its_simulation(start, background):
+    given = {"namespace": "left", "description": "true", "use_sim_time": "true"}
+    (spec,) = [spec for spec in nodes(given) if spec.name == "description"]
+    start(spec.module, *command_of(spec, "left")[3:])
+
+    def listeners(topic):
+        found = background.node.get_subscriptions_info_by_topic(topic)
+        return [info.node_name for info in found]
+
+    wait_for(lambda: "description" in listeners("/left/clock"), "listener to the clock")
+    assert "description" not in listeners("/clock")
+
+
+def test_a_prefix_that_tf_refuses_is_refused(start):
+    process = start(DESCRIPTION, *parameters(frame_prefix="/left"))
+    assert "frames do not begin with a slash" in output_of(process)
+    assert process.returncode == 2
 
 
 def test_beside_robot_state_publisher_only_the_world_is_ours(start, background, robot):

@@ -15,6 +15,7 @@ import yaml
 from bayes_curiosity_ros.environment import DISCOVERY_RANGE
 from bayes_curiosity_ros.robot.arms.kortex_calls import INSTALL
 from bayes_curiosity_ros.robot.cameras.images import INSTALL as OPENCV
+from bayes_curiosity_ros.robot.cameras.topics import TopicsConfig
 from support.pages import ROOT
 from support.shell import Shell
 from support.waiting import WAIT_S
@@ -86,6 +87,12 @@ def rviz(shell: Shell, command: str) -> None:
     shown = yaml.safe_load((ROOT / shlex.split(command)[-1]).read_text())
     displays = shown["Visualization Manager"]["Displays"]
     assert "rviz_default_plugins/RobotModel" in {display["Class"] for display in displays}
+
+
+def realsense_driver(shell: Shell, command: str) -> None:
+    """Needs its package and a camera: what it is asked for is what we listen to."""
+    assert "align_depth.enable:=true" in command
+    assert "/aligned_depth_to_color/" in TopicsConfig().depth_topic
 
 
 def colcon(shell: Shell, command: str) -> None:

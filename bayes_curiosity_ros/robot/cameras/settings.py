@@ -16,6 +16,7 @@ class CameraNodeConfig:
         backend: name of the camera, one of `robot.cameras.camera.CAMERAS`.
         robot: file in config/robots/, or a path; its world.camera says what the images look like.
         task: what is learnt; decides in simulation whether the object is only a marker.
+        frame_prefix: what the images' frame begins with, as the description node's.
         rate_hz: frames per second of a real camera, above 0 and at most 1000.
         autostart: configure and activate without being asked.
         connect_timeout_s: longest wait for the camera.
@@ -25,6 +26,7 @@ class CameraNodeConfig:
     backend: str = "sim"
     robot: str = "jaco.yaml"
     task: str = "reach"
+    frame_prefix: str = ""
     rate_hz: float = 30.0
     autostart: bool = True
     connect_timeout_s: float = 10.0
