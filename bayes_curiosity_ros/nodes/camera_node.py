@@ -19,7 +19,7 @@ from bayes_curiosity_ros.nodes.conversions.images import camera_info_of, images_
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.nodes.device_node import DIAGNOSTICS_S, DeviceNode
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, SENSOR_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, SENSOR_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.robot.cameras.camera import (
     CAMERAS,
@@ -34,7 +34,7 @@ from bayes_curiosity_ros.robot.frames import OPTICAL_FRAME, prefixed
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 
-class CameraNode(DeviceNode):
+class CameraNode(OverridableTopics, DeviceNode):
     """A simulated camera sees what `arm/state` says, a real one what there is."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from bayes_curiosity_ros.bags.demonstrate import DemonstratedStep, Demonstrator,
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
 
 
@@ -41,7 +41,7 @@ class DemonstrateConfig:
     motion: MotionConfig = field(default_factory=MotionConfig)
 
 
-class DemonstrateNode(Node):
+class DemonstrateNode(OverridableTopics, Node):
     """Joint states in; observations, actions and episode summaries out."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from bayes_curiosity_interfaces.msg import ArmState
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.conversions.transforms import tf_message_of
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -61,7 +61,7 @@ class DescriptionConfig:
             raise ConfigError(f"rate_hz = {self.rate_hz}; must be above 0 and at most 1000")
 
 
-class DescriptionNode(Node):
+class DescriptionNode(OverridableTopics, Node):
     """Follows `joint_states` and `arm/state`, and draws."""
 
     def __init__(self) -> None:

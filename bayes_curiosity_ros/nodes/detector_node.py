@@ -14,7 +14,7 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.conversions.values import seconds_of
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.qos import SENSOR_QOS
+from bayes_curiosity_ros.nodes.qos import SENSOR_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics, Intrinsics
 from bayes_curiosity_ros.robot.cameras.detector import CylinderDetector, DetectorConfig
@@ -34,7 +34,7 @@ class DetectorNodeConfig:
     detector: DetectorConfig = field(default_factory=DetectorConfig)
 
 
-class DetectorNode(Node):
+class DetectorNode(OverridableTopics, Node):
     """Publishes `object_pose` in the world for every pair of images that shows the cylinder."""
 
     def __init__(self) -> None:
