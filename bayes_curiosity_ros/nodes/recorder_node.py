@@ -21,7 +21,7 @@ from bayes_curiosity_ros.bags.background_writer import BackgroundWriter, QueueCo
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagConfig, BagWriter
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.nodes.conversions.transforms import only_frames
+from bayes_curiosity_ros.nodes.conversions.own_frames import only_frames
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import Guarded, run_node
