@@ -62,6 +62,8 @@ setup(
         "sb3": ["stable-baselines3>=2.4"],
     },
     zip_safe=False,
+    # colcon would write its own Python into programs, which does not see an activated environment.
+    options={"build_scripts": {"executable": "/usr/bin/env python3"}},
     entry_points={
         "console_scripts": [
             "bayes-curiosity = bayes_curiosity_ros.cli:main",

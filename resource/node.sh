@@ -1,10 +1,13 @@
 #!/bin/sh
-# What `ros2 run` and launch start, by a node's plain name: the program of that node, which is
-# called bayes-curiosity-NAME where people's other programs are. Signals that come before it can
-# handle them wait until it can, where `env` knows how.
+# What `ros2 run` and launch start, by a node's plain name. Python is that of the environment which
+# this is installed in, else the one on PATH: colcon's own, which it writes into programs, does not
+# see what is installed in an activated environment. Signals that come before the node can handle
+# them wait until it can, where `env` knows how.
 trap 'exit 0' INT TERM
-program="$(dirname "$0")/../../bin/bayes-curiosity-$(basename "$0")"
+python="$(dirname "$0")/../../bin/python3"
+[ -x "$python" ] || python=python3
+set -- "$python" -m "bayes_curiosity_ros.nodes.$(basename "$0")_node" "$@"
 if env --block-signal=INT true 2> /dev/null; then
-    exec env --block-signal=INT --block-signal=TERM "$program" "$@"
+    exec env --block-signal=INT --block-signal=TERM "$@"
 fi
-exec "$program" "$@"
+exec "$@"

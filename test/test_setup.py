@@ -128,16 +128,20 @@ def test_whoever_walks_the_installed_folders_finds_every_file(monkeypatch, tmp_p
     assert {share / "package.xml", Path("lib/bayes_curiosity_ros/arm")} <= found
 
 
-def test_a_node_is_started_by_its_plain_name(tmp_path):
-    (tmp_path / "bin").mkdir()
+@pytest.mark.parametrize("where", ["bin", "elsewhere"])
+def test_a_node_is_started_by_its_plain_name(monkeypatch, tmp_path, where):
+    """By the Python beside it, as in `.venv`, or by that on PATH, as in colcon's install."""
+    (tmp_path / where).mkdir()
     (tmp_path / "lib/package").mkdir(parents=True)
-    program = tmp_path / "bin/bayes-curiosity-arm"
-    program.write_text('#!/bin/sh\necho "arm $@"\n')
-    program.chmod(0o755)
+    python = tmp_path / where / "python3"
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    if where == "elsewhere":
+        monkeypatch.setenv("PATH", str(python.parent), prepend=os.pathsep)
     link = tmp_path / "lib/package/arm"
     link.symlink_to(ROOT / "resource/executables/arm")
     done = subprocess.run([link, "--ros-args"], capture_output=True, text=True, check=True)
-    assert done.stdout == "arm --ros-args\n"
+    assert done.stdout == "-m bayes_curiosity_ros.nodes.arm_node --ros-args\n"
 
 
 def test_activation_keeps_traffic_on_this_machine():

@@ -16,15 +16,13 @@ holds_signals = pytest.mark.skipif(
     subprocess.run(["env", "--block-signal=INT", "true"], check=False).returncode != 0,
     reason="this env cannot hold signals back",
 )
-# Python's part of a program of ours, slow enough for a signal to come before anything of ours.
+# A Python that is slow enough for a signal to come before anything of ours.
 SLOW = """#!{python}
-import pathlib, signal, sys, time
-sys.path.insert(0, {root!r})
+import os, pathlib, signal, sys, time
 pathlib.Path({mark!r}).touch()
 while not signal.sigpending():
     time.sleep(0.01)
-from bayes_curiosity_ros.nodes.arm_node import main
-sys.exit(main())
+os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 """
 
 
@@ -65,9 +63,9 @@ def test_a_node_that_imports_ends_quietly(node, moment, sent):
 def test_a_signal_before_all_imports_waits_for_them(tmp_path, sent):
     (tmp_path / "bin").mkdir()
     (tmp_path / "lib/package").mkdir(parents=True)
-    program, mark = tmp_path / "bin/bayes-curiosity-arm", tmp_path / "python_is_there"
-    program.write_text(SLOW.format(python=sys.executable, root=str(ROOT), mark=str(mark)))
-    program.chmod(0o755)
+    python, mark = tmp_path / "bin/python3", tmp_path / "python_is_there"
+    python.write_text(SLOW.format(python=sys.executable, mark=str(mark)))
+    python.chmod(0o755)
     link = tmp_path / "lib/package/arm"
     link.symlink_to(ROOT / "resource/executables/arm")
     process = started(link)
