@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from setuptools._distutils.core import run_setup
 
 from bayes_curiosity_ros.bringup.table import nodes
 
@@ -100,3 +101,10 @@ def test_every_executable_is_a_node_with_a_program():
     launched = {spec.executable for spec in nodes({"arm": "moveit", "record": "true"})}
     assert {f"{node}_node" for node in names} <= modules
     assert launched <= names
+
+
+def test_programs_of_colcon_take_the_python_on_path(monkeypatch):
+    """colcon runs setup.py with its own Python, which sees no activated environment."""
+    monkeypatch.chdir(ROOT)
+    options = run_setup("setup.py", stop_after="init").get_option_dict("build_scripts")
+    assert options["executable"][1] == "/usr/bin/env python3"

@@ -9,6 +9,7 @@ from support.shell import Way
 from support.ways_checked import (
     activate,
     benchmark,
+    beside_ros,
     colcon,
     discovery,
     make,
@@ -114,7 +115,8 @@ WAYS: dict[str, Way] = {
     r"pytest .*": pytest_file,
     r"source \.venv/bin/activate": activate,
     r"source install/setup\.bash": sourced_by_colcon,
-    r"colcon build .*": colcon,
+    r"(colcon build|rosdep install) .*": colcon,
+    r"python3 -m venv .*|source \.venv-ros/bin/activate": beside_ros,
     r"make( \w+=\S+)? [\w-]+": make,
     r"export ROS_AUTOMATIC_DISCOVERY_RANGE=.*": discovery,
     r"pip install mcap .*": pinned,

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -96,16 +97,28 @@ def realsense_driver(shell: Shell, command: str) -> None:
 
 
 def colcon(shell: Shell, command: str) -> None:
-    """Needs a ROS install: each base path holds a package."""
-    words = shlex.split(command)
-    for path in words[words.index("--base-paths") + 1 :]:
-        assert (ROOT / path / "package.xml").is_file()
+    """Needs a ROS install, as rosdep does: the paths hold all our packages."""
+    words = [word for word in shlex.split(command) if not word.endswith(":false")]
+    first = next(i for i, word in enumerate(words) if word in ("--base-paths", "--from-paths"))
+    paths = [word for word in words[first + 1 :] if not word.startswith("--")]
+    named = {ElementTree.parse(ROOT / path / "package.xml").findtext("name") for path in paths}
+    assert named == {"bayes_curiosity_ros", "bayes_curiosity_interfaces"}
+
+
+def beside_ros(shell: Shell, command: str) -> None:
+    """An environment that sees a ROS install, for which git is told to ignore its folder."""
+    (folder,) = re.findall(r"\.venv-\w+", command)
+    assert any(Path(folder).match(line.strip("/")) for line in _lines(".gitignore"))
+
+
+def _lines(name: str) -> list[str]:
+    return (ROOT / name).read_text().split()
 
 
 def sourced_by_colcon(shell: Shell, command: str) -> None:
     """Made by colcon, which needs a ROS install: a folder that git is told to ignore."""
     folder = Path(command.split()[1]).parent
-    assert f"{folder}/" in (ROOT / ".gitignore").read_text().split()
+    assert f"{folder}/" in _lines(".gitignore")
 
 
 def pre_commit(shell: Shell, command: str) -> None:
