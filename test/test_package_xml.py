@@ -2,12 +2,12 @@
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from setuptools._distutils.core import run_setup
 
 from bayes_curiosity_ros.bringup.table import nodes
 
@@ -103,8 +103,14 @@ def test_every_executable_is_a_node_with_a_program():
     assert launched <= names
 
 
-def test_programs_of_colcon_take_the_python_on_path(monkeypatch):
+def test_programs_of_colcon_take_the_python_on_path():
     """colcon runs setup.py with its own Python, which sees no activated environment."""
-    monkeypatch.chdir(ROOT)
-    options = run_setup("setup.py", stop_after="init").get_option_dict("build_scripts")
-    assert options["executable"][1] == "/usr/bin/env python3"
+    ask = (
+        "import setuptools; from distutils.core import run_setup; "
+        "chosen = run_setup('setup.py', stop_after='init').get_option_dict('build_scripts'); "
+        "print(chosen['executable'][1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=ROOT, text=True, capture_output=True, check=True
+    )
+    assert done.stdout == "/usr/bin/env python3\n"
