@@ -44,7 +44,7 @@ def launched() -> dict[str, str]:
 def is_node() -> bool:
     """Whether this process was started to be a node, by `python -m` or by a program of ours."""
     if sys.argv[0] == "-m":  # while Python looks for the module
-        return sys.orig_argv[sys.orig_argv.index("-m") + 1].startswith(NODES)
+        return any(word.startswith(NODES) for word in sys.orig_argv)
     return Path(sys.argv[0]).name.startswith(PROGRAMS)
 
 

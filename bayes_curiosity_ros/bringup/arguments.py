@@ -189,7 +189,8 @@ def _graph() -> Iterator[Argument]:
     yield Argument(
         "use_sim_time",
         "false",
-        "the nodes that only watch (description, detector) take their time from /clock; the "
-        "others never do, as the watchdog of an arm must not stand still with a simulated clock",
+        "the nodes that only watch (description, detector) take their time from /clock, of a "
+        "simulated arm from the one in its namespace; the others never do, as the watchdog of an "
+        "arm must not stand still with a simulated clock",
         TRUE_FALSE,
     )
