@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import MutableMapping
 from pathlib import Path
 
@@ -16,6 +17,8 @@ DISCOVERY_RANGE = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
 PR_SET_PDEATHSIG = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# launch passes Ctrl-C on within this time in [s], and waits for longer.
+PASSED_ON_S = 2.0
 NODES = "bayes_curiosity_ros.nodes."
 PROGRAMS = "bayes-curiosity-"
 
@@ -49,14 +52,26 @@ def is_node() -> bool:
 
 
 def end_quietly_on_signals() -> None:
-    """Let SIGINT and SIGTERM end this process at once with code 0, until a node handles them.
+    """Let SIGINT and SIGTERM end this process with code 0, until a node handles them.
 
     A node imports for seconds; nothing has begun then that needs an orderly end, and a traceback
     tells nobody anything. resource/node.sh holds the signals back until here.
     """
     for number in SIGNALS:
-        signal.signal(number, lambda *_: os._exit(0))
+        signal.signal(number, _end_quietly)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
+def _end_quietly(number: int, frame: object) -> None:
+    """End, under launch on the second SIGINT only, or after a while.
+
+    Ctrl-C reaches launch and its nodes alike. launch passes it on all the same, and reports a
+    node that is gone by then as dead.
+    """
+    if number == signal.SIGINT and DIE_WITH_PARENT in os.environ:
+        signal.signal(number, lambda *_: os._exit(0))
+        time.sleep(PASSED_ON_S)
+    os._exit(0)
 
 
 def end_with_starter() -> None:

@@ -1,5 +1,6 @@
 """A signal at any moment of a node's start ends it with code 0 and without a traceback."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bayes_curiosity_ros.environment import PASSED_ON_S
 from support.processes import die_with_parent, output_of
 from support.waiting import wait_for
 
@@ -72,6 +74,19 @@ def test_a_signal_before_all_imports_waits_for_them(tmp_path, sent):
     wait_for(mark.exists, "Python")
     process.send_signal(sent)
     assert output_of(process) == ""
+    assert process.returncode == 0
+
+
+def test_under_launch_a_node_waits_for_the_signal_to_be_passed_on(monkeypatch):
+    """launch sends Ctrl-C again to who has it already, and takes one that is gone for dead."""
+    monkeypatch.setenv("BAYES_CURIOSITY_DIE_WITH_PARENT", str(os.getpid()))
+    process = started(sys.executable, "-X", "importtime", "-m", f"{NODES}.arm_node")
+    imported(process, NODES)
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(PASSED_ON_S / 4)
+    process.send_signal(signal.SIGINT)
+    output_of(process)
     assert process.returncode == 0
 
 
