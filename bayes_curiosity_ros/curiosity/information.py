@@ -52,8 +52,8 @@ class EpisodeGain:
     """The same for an episode under way, one observation at a time.
 
     An observation costs O(t (M + t)) after t others, and no more than after `FOLDED_ROWS` of them
-    or half as many as there are features. Its gain is twice the log of the length of what its row has that no earlier one had; as e_t is
-    among it, that is never below 1.
+    or half as many as there are features. Its gain is twice the log of the length of what its row
+    has that no earlier one had; as e_t is among it, that is never below 1.
 
     Args:
         size: M, features of an observation.
