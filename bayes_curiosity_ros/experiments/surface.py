@@ -28,6 +28,7 @@ from bayes_curiosity_ros.tasks.simulation import Simulation
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
 GRID = 101
 CELL = np.array([0.05, 0.005])  # states closer than this, in position and velocity, are one place
@@ -121,8 +122,8 @@ def measure(curiosity: Curiosity, earlier: list[np.ndarray], states: np.ndarray)
     last_step = gains_at_last_step(curiosity, states)
     curiosity.observe(Observations(states))
     after, fall = gains(curiosity, grid()), at_states - gains(curiosity, states)
-    planes = (plane.reshape(GRID, GRID) for plane in (before, last_step, after))
-    return Surface(*planes, states, fall, newly_visited(states, earlier))
+    before, last_step, after = (each.reshape(GRID, GRID) for each in (before, last_step, after))
+    return Surface(before, last_step, after, states, fall, newly_visited(states, earlier))
 
 
 def episode_states(expert: bool, rng: np.random.Generator) -> np.ndarray:
@@ -249,7 +250,7 @@ def draw(surfaces: dict[str, Surface], path: Path) -> None:
     plt.close(figure)
 
 
-def draw_plane(axis: Axes, plane: np.ndarray, surface: Surface) -> object:
+def draw_plane(axis: Axes, plane: np.ndarray, surface: Surface) -> AxesImage:
     """Curiosity at one moment, and how much of the plane is below half of what it was."""
     extent = (MIN_POSITION, MAX_POSITION, -MAX_SPEED, MAX_SPEED)
     high = surface.before.max()
