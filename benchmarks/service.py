@@ -28,7 +28,7 @@ from benchmarks._report import report
 
 CALLS = 2000
 WARM_UP = 100
-START_S = 60.0  # for the server's process to come up
+START_S = 180.0  # for the server's process to come up
 BATCH = 2048
 BATCH_CALLS = 300
 
