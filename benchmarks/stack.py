@@ -58,9 +58,9 @@ TARGET_MS = 6.0
 class TimedArm(ArmClient):
     """Notes when each action was sent."""
 
-    def step(self, action: np.ndarray) -> np.ndarray:
+    def send(self, action: np.ndarray) -> None:
         self.sent[self._episode, self._step + 1] = time.perf_counter()
-        return super().step(action)
+        super().send(action)
 
     sent: dict[tuple[int, int], float]
 

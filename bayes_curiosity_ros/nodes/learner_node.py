@@ -73,6 +73,7 @@ class LearnerNode(QuietTopics, Node):
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
+        self._observation = Observation()
         self._create_interfaces()
         self._arm = ArmClient(
             self,
@@ -201,8 +202,9 @@ class LearnerNode(QuietTopics, Node):
         """Publish it raw, not as the policy perceives it: novelty and bags are about the world."""
         raw = self._arm.raw
         self._seen.append(raw)
-        episode = self.gatherer.episode
-        message = Observation(episode=episode, step=step, vector=doubles(raw.vectors[0]))
+        message = self._observation
+        message.episode, message.step = self.gatherer.episode, step
+        message.vector = doubles(raw.vectors[0])
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
         message.header.stamp = self._arm.stamp
