@@ -24,7 +24,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
@@ -42,6 +41,7 @@ from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
+from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
@@ -80,7 +80,7 @@ class StackLearner(QuietTopics, Node):
 
     def __init__(self, name: str) -> None:
         super().__init__("learner")
-        executor = SingleThreadedExecutor()
+        executor = one_thread()
         executor.add_node(self)
         self.waiter = Waiter(executor, Ending())
         self.task = LearnerConfig(task=name).make_task()

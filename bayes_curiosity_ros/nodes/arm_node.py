@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -69,6 +70,7 @@ class ArmNode(QuietTopics, DeviceNode):
         self._names = self._joint_names()
         self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
+        self._untold: deque[ArmStateMessage] = deque(maxlen=1)
         self._create_publishers()
         self._create_inputs()
 
@@ -187,6 +189,7 @@ class ArmNode(QuietTopics, DeviceNode):
         self._publish_status()
 
     def _watch(self) -> None:
+        self._tell_watchers()
         if self.supervisor.check_commands():
             self._publish_joints()
             self._publish_status()
@@ -205,10 +208,17 @@ class ArmNode(QuietTopics, DeviceNode):
             message.executed_deltas = doubles(done.deltas)
             message.limited_by = _reasons(done.changes)
         self._states.publish(message)
+        self._untold.append(message)
+        return message
+
+    def _tell_watchers(self) -> None:
+        """Joint states and the clock at a bounded rate; every step is on `arm/state`."""
+        if not self._untold:
+            return
+        message = self._untold.pop()
         self._publish_joint_state(message)
         if self._clock_topic is not None:
             self._clock_topic.publish(Clock(clock=message.header.stamp))
-        return message
 
     def _take_object(self, message: PoseStamped) -> None:
         self._object = (time.monotonic(), message)
@@ -229,6 +239,7 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _publish_joints(self) -> None:
         """Where the joints are now; no step of any episode."""
+        self._tell_watchers()
         if self.supervisor.state == State.INACTIVE:
             return
         try:

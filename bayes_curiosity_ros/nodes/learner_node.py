@@ -12,7 +12,6 @@ import numpy as np
 import rclpy
 import torch
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
@@ -35,6 +34,7 @@ from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, NoCuriosity
+from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
@@ -61,7 +61,7 @@ class LearnerNode(QuietTopics, Node):
     def __init__(self, ending: Ending) -> None:
         super().__init__("learner")
         self.config = config = declare(self, LearnerConfig())
-        executor = SingleThreadedExecutor()
+        executor = one_thread()
         executor.add_node(self)
         self._waiter = Waiter(executor, ending)
         task = config.make_task()
