@@ -89,7 +89,6 @@ class StackLearner(QuietTopics, Node):
         self.arm = TimedArm(self, self.waiter, self.task, 5.0, 60.0, True)
         self.curiosity = TimedCuriosity(self, self.waiter, self._observations, 5.0)
         self.arm.sent, self.curiosity.came = {}, {}
-        self._observation = Observation()
         self.empty = self.create_client(Trigger, "empty")
         self.episode = 0
         self.arm.wait_until_there(60.0)
@@ -122,11 +121,9 @@ class StackLearner(QuietTopics, Node):
         return calls / (time.perf_counter() - start)
 
     def _publish(self, step: int, observation: np.ndarray) -> None:
-        message = self._observation
-        message.episode, message.step = self.episode, step
-        message.vector = doubles(observation)
+        message = Observation(episode=self.episode, step=step, vector=doubles(observation))
         message.header.stamp = self.arm.stamp
-        self._observations.publish(message)
+        self.curiosity.publish(message)
 
 
 def fresh_behaviour(task: Task) -> SampledAction:

@@ -73,7 +73,6 @@ class LearnerNode(QuietTopics, Node):
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
-        self._observation = Observation()
         self._create_interfaces()
         self._arm = ArmClient(
             self,
@@ -94,7 +93,7 @@ class LearnerNode(QuietTopics, Node):
     def _make_bonus(self) -> tuple[CuriosityClient | NoCuriosity, Bonus]:
         """The curiosity's node, where the bonus is one, and the bonus that learning sees."""
         if not BONUSES[self.config.bonus].node:
-            return NoCuriosity(), make_bonus(self.config, self.task)
+            return NoCuriosity(self._observations), make_bonus(self.config, self.task)
         client = CuriosityClient(
             self, self._waiter, self._observations, self.config.step_timeout_s
         )
@@ -202,13 +201,12 @@ class LearnerNode(QuietTopics, Node):
         """Publish it raw, not as the policy perceives it: novelty and bags are about the world."""
         raw = self._arm.raw
         self._seen.append(raw)
-        message = self._observation
-        message.episode, message.step = self.gatherer.episode, step
-        message.vector = doubles(raw.vectors[0])
+        episode = self.gatherer.episode
+        message = Observation(episode=episode, step=step, vector=doubles(raw.vectors[0]))
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
         message.header.stamp = self._arm.stamp
-        self._observations.publish(message)
+        self._curiosity.publish(message)
 
     def end(self, episode: Episodes, timesteps: int) -> None:
         """Ask what the episode earned, take it in, and tell."""
