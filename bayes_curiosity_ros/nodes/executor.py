@@ -10,6 +10,7 @@ from collections import deque
 from contextlib import ExitStack
 from typing import Any
 
+from rclpy.context import Context
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.utilities import timeout_sec_to_nsec
@@ -43,8 +44,8 @@ class KeepingExecutor(SingleThreadedExecutor):
     callback that awaits something, from there on. Use it from one thread.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__(context=context)
         self._kept: _WaitSet | None = None
         self._ready: deque[tuple[str, Any]] = deque()
 
