@@ -22,6 +22,7 @@ PRIVATE = (
     "_sigint_gc",
     "_tasks",
     "_tasks_lock",
+    "_cb_iter",
     "_is_shutdown",
     *(f"_take_{kind}" for kind in KINDS),
 )
@@ -81,6 +82,7 @@ class KeepingExecutor(SingleThreadedExecutor):
             raise ExternalShutdownException()
         if others:
             super().spin_once(0.0)
+            self._cb_iter = None  # in mid-work it would keep what was destroyed meanwhile
         return bool(self._ready)
 
     def _serve(self, kind: str, entity: Any) -> None:
@@ -130,10 +132,7 @@ class _WaitSet:
         self._own = {guard.handle.pointer for guard in guards}
         self._guards = [guard for node in nodes for guard in node.guards]
         self._waitables = [self._hold(each, each) for node in nodes for each in node.waitables]
-        self._entities = {
-            kind: self._by_pointer([each for node in nodes for each in getattr(node, f"{kind}s")])
-            for kind in KINDS
-        }
+        self._entities = {kind: self._by_pointer(self._free(nodes, kind)) for kind in KINDS}
         every = self._entities | {"guard_condition": self._by_pointer([*self._guards, *guards])}
         counts = [len(every[kind]) for kind in ("subscription", "guard_condition", *KINDS[1:])]
         total = NumberOfEntities(*counts)
@@ -175,6 +174,13 @@ class _WaitSet:
     def close(self) -> None:
         """Let the entities be destroyed, by whoever wants to."""
         self._held.close()
+
+    def _free(self, nodes: list[Any], kind: str) -> list[Any]:
+        """Entities whose callbacks may run now; where some may not, another set is due."""
+        found = [each for node in nodes for each in getattr(node, f"{kind}s")]
+        free = [each for each in found if each.callback_group.can_execute(each)]
+        self.stale = self.stale or len(free) < len(found)
+        return free
 
     def _hold(self, entity: Any, handle: Any) -> Any:
         self._held.enter_context(handle)
