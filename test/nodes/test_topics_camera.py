@@ -21,14 +21,15 @@ cv2 = pytest.importorskip("cv2", reason="OpenCV is for real cameras only")
 NODE = "bayes_curiosity_ros.nodes.camera_node"
 WIDTH, HEIGHT = 640, 480
 RED_M, BLUE_M = 0.5, 1.5
+TICK_S = 0.05
 
 
 class Driver:
     """An RGBD camera before a wall: the left half red and near, the right half blue and far."""
 
-    def __init__(self, background, compressed):
+    def __init__(self, background, compressed, behind_s=0.0):
         self.compressed, self.late_s, self.height = compressed, 0.0, HEIGHT
-        self.behind_s = 0.0  # of our clock
+        self._behind_s, self._ticks = behind_s, 0
         self._node = background.node
         kind, color, depth = Image, "", ""
         if compressed:
@@ -41,10 +42,12 @@ class Driver:
         self._info = self._node.create_publisher(
             CameraInfo, "driver/info", qos_profile_sensor_data
         )
-        self._node.create_timer(0.05, self._tick)
+        self._node.create_timer(TICK_S, self._tick)
 
     def _tick(self):
-        self.stamp_s = time.time() - self.behind_s
+        # Whole ticks of its clock, however late we are called: images are never closer.
+        self._ticks = max(self._ticks + 1, int((time.time() - self._behind_s) / TICK_S))
+        self.stamp_s = self._ticks * TICK_S
         info = CameraInfo(width=WIDTH, height=HEIGHT)
         info.k = [600.0, 0.0, 319.5, 0.0, 600.0, 239.5, 0.0, 0.0, 1.0]
         right = np.arange(WIDTH) >= WIDTH // 2
@@ -152,16 +155,15 @@ def test_the_log_says_who_decodes(start, decoder):
 
 
 def test_stamps_of_another_clock_are_refused_or_replaced(see, driver_node):
-    driver = Driver(driver_node, compressed=False)
-    driver.behind_s = time.time() - 60.0  # a camera that counts from when it was switched on
-    seen = see(driver)
+    since = time.time() - 60.0  # a camera that counts from when it was switched on
+    seen = see(Driver(driver_node, compressed=False, behind_s=since))
     wait_for(lambda: seen.said("of another clock, such as the camera's own"), "diagnostics")
     assert not seen.frame()
 
 
 def test_frames_can_have_the_time_of_their_arrival(see, driver_node):
-    driver = Driver(driver_node, compressed=False)
-    driver.behind_s = began = time.time() - 60.0
+    began = time.time() - 60.0
+    driver = Driver(driver_node, compressed=False, behind_s=began)
     seen = see(driver, topics__stamps="arrival")
     wait_for(seen.frame, "frame")
     assert began + 60.0 <= min(seen.color)[0] + 1 <= time.time() + 1
