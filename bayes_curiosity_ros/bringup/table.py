@@ -68,7 +68,7 @@ def parameter_files(chosen: Mapping[str, str]) -> tuple[str, ...]:
 
 def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {"backend": chosen["arm"], "task": chosen["task"]}
-    parameters["robot"] = robot_of(chosen)
+    parameters |= {"robot": robot_of(chosen), "dynamics": chosen["dynamics"]}
     for argument, parameter in arm_of(chosen).parameters.items():
         if chosen[argument]:
             parameters[parameter] = chosen[argument]
@@ -113,7 +113,7 @@ def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    names = ("task", "learner", "bonus", "policy", "model")
+    names = ("task", "dynamics", "learner", "bonus", "policy", "model")
     parameters: dict[str, Any] = {name: chosen[name] for name in names}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}

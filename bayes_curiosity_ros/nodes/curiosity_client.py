@@ -9,13 +9,13 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 
-from bayes_curiosity_interfaces.msg import IntrinsicReward, Status
+from bayes_curiosity_interfaces.msg import CuriosityState, IntrinsicReward, Status
 from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 
 SERVICES = {
@@ -44,6 +44,7 @@ class CuriosityClient:
 
     Attributes:
         paid: the rewards so far, as the bonus that learning sees.
+        information: what the model has learnt since its prior, in [nats].
         lost: rewards that did not come by topic and were asked for by service.
         topics: what the curiosity node publishes.
     """
@@ -53,6 +54,7 @@ class CuriosityClient:
     def __init__(
         self, node: Node, waiter: Waiter, observations: Publisher, timeout_s: float
     ) -> None:
+        self._node = node
         self._waiter = waiter
         self._observations = observations
         self._timeout_s = timeout_s
@@ -61,6 +63,8 @@ class CuriosityClient:
         }
         self._rewards: dict[int, IntrinsicReward] = {}
         self._episode = 0
+        self._prior: float | None = None
+        self.information = 0.0
         self.lost = 0
         self.paid = GatheredBonus()
         self._inbox = node.create_subscription(
@@ -77,6 +81,7 @@ class CuriosityClient:
             timeout_s,
             "the services of the curiosity node (is it running?)",
         )
+        self._ask_for_prior(timeout_s)
 
     def begin(self, episode: int) -> None:
         """Rewards from now on belong to this episode."""
@@ -95,7 +100,8 @@ class CuriosityClient:
         request = Update.Request(
             episode=self._episode, observations=batch_of_observations(observations)
         )
-        self._call("update", request)
+        answer = self._call("update", request)
+        self.information = answer.log_determinant - (self._prior or 0.0)
         self.paid.add(scores[0][1:])
         return scores
 
@@ -110,6 +116,18 @@ class CuriosityClient:
     def load(self, path: Path) -> None:
         """Read what `save` wrote."""
         self._call("load", ModelFile.Request(path=str(path)))
+
+    def _ask_for_prior(self, timeout_s: float) -> None:
+        """Learn the log-determinant of the model's prior, which its latched state tells."""
+
+        def take(state: CuriosityState) -> None:
+            self._prior = state.log_determinant - state.information
+
+        inbox = self._node.create_subscription(
+            CuriosityState, "curiosity/state", take, LATCHED_QOS
+        )
+        self._waiter.until(lambda: self._prior is not None, timeout_s, "curiosity/state")
+        self._node.destroy_subscription(inbox)
 
     def _gathered(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         messages = [self._rewards[step] for step in range(count)]
@@ -142,6 +160,7 @@ class NoCuriosity:
     """The same where no curiosity node is asked for: nothing is paid, nothing is kept."""
 
     topics: tuple[str, ...] = ()
+    information = 0.0
 
     def wait_until_there(self, timeout_s: float) -> None:
         pass
