@@ -100,19 +100,21 @@ def success_rate(rows: Sequence[EpisodeRow]) -> float:
 
 
 def progress_line(rows: Sequence[EpisodeRow], budget: int, steps_per_second: float) -> str:
-    """Where a run stands, on one line.
+    """Where a run stands, on one line: success is of the last `LONG` episodes.
 
     Args:
-        rows: the run's newest episodes, at least one; the last `LONG` of them count.
+        rows: the run's newest episodes, at least one.
         budget: control steps after which the run ends.
         steps_per_second: how fast it goes.
     """
-    row, left_s = rows[-1], max(budget - rows[-1].timesteps, 0) / max(steps_per_second, 1e-9)
+    row, left = rows[-1], "?"
+    if steps_per_second > 0:
+        left_s = round(max(budget - row.timesteps, 0) / steps_per_second)
+        left = f"{left_s // 60}:{left_s % 60:02d}"
     return (
-        f"episode {row.episode:5d}  steps {row.timesteps:6d}/{budget}  "
-        f"success {success_rate(rows[-LONG:]):4.0%} of last {LONG}  "
-        f"information {row.information:5.0f} nats  "
-        f"{steps_per_second:5.0f} steps/s  {left_s // 60:.0f}:{left_s % 60:02.0f} left"
+        f"episode {row.episode:5d}  step {row.timesteps:6d}/{budget}  "
+        f"success {success_rate(rows[-LONG:]):4.0%}  learnt {row.information:5.0f} nats  "
+        f"{steps_per_second:4.0f} steps/s  {left} left"
     )
 
 
