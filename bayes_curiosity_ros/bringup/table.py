@@ -58,11 +58,12 @@ def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def parameter_files(chosen: Mapping[str, str]) -> tuple[str, ...]:
-    """Paths of the parameter files for an arm, ours first and the user's own last."""
+    """Paths of the parameter files for an arm and a task, ours first and the user's own last."""
     kinds = ("common", "real") if arm_of(chosen).real else ("common",)
     files = [str(shared(FOLDER, f"{name}.yaml")) for name in kinds]
-    with suppress(ConfigError):  # an arm that another package registered has none here
-        files.append(str(shared(FOLDER, f"{chosen['arm']}.yaml")))
+    for name in (chosen["arm"], chosen["task"].removeprefix("visual_")):
+        with suppress(ConfigError):  # most tasks have none, nor arms that others registered
+            files.append(str(shared(FOLDER, f"{name}.yaml")))
     return (*files, *filter(None, [chosen["params_file"]]))
 
 

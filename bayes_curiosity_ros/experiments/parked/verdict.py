@@ -37,7 +37,8 @@ class Share:
         n, share = self.episodes, self.successes / self.episodes
         center = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
         half = Z / (1 + Z**2 / n) * (share * (1 - share) / n + Z**2 / (4 * n**2)) ** 0.5
-        return Interval(share, max(center - half, 0.0), min(center + half, 1.0))
+        lower, upper = min(center - half, share), max(center + half, share)  # but for rounding
+        return Interval(share, max(lower, 0.0), min(upper, 1.0))
 
     def __str__(self) -> str:
         found = self.interval
