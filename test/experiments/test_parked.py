@@ -14,7 +14,9 @@ from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.bringup.table import nodes
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.store import read_rows
+from bayes_curiosity_ros.experiments.parked import film
 from bayes_curiosity_ros.experiments.parked import settings as parked_settings
+from bayes_curiosity_ros.experiments.parked.command import begin_again
 from bayes_curiosity_ros.experiments.parked.contrast import first_trainer, run_in_process
 from bayes_curiosity_ros.experiments.parked.display import Display
 from bayes_curiosity_ros.experiments.parked.film import side_by_side, write_film
@@ -41,6 +43,7 @@ def small(tmp_path, monkeypatch):
     path = tmp_path / "small.yaml"
     path.write_text(SMALL.format(base=find("config/experiments", "exploration.yaml")))
     monkeypatch.setattr(parked_settings, "CONFIG", str(path))
+    monkeypatch.setattr(film, "EPISODES", 1)
 
 
 def episodes(count: int, successes_from: float) -> list[EpisodeRow]:
@@ -176,6 +179,17 @@ def test_an_option_that_nodes_do_not_know_is_refused(tmp_path):
         dataclasses.replace(runs, cell=cell)
 
 
+def test_a_run_that_begins_again_keeps_only_what_was_prepared(small, tmp_path):
+    runs = comparison(tmp_path / "explore", 0, 100)
+    kept = [runs.files.model, runs.files.demonstrations]
+    gone = [runs.checkpoint, *map(runs.log_of, METHODS)]
+    for path in (*kept, *gone):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    begin_again(runs)
+    assert [path.exists() for path in (*kept, *gone)] == [True] * 2 + [False] * 4
+
+
 def explore(folder: Path, *words: str) -> int:
     return cli.main(["explore", "--output", str(folder), *words])
 
@@ -215,9 +229,3 @@ def test_a_short_run_over_ros_is_that_in_process_bit_for_bit_and_goes_on(
     np.testing.assert_array_equal(*trails)
     firsts = [read_trail(folder / name / "observations.f32", 9)[0] for name in METHODS]
     assert all((first == firsts[0]).all() for first in firsts)  # the same initial state
-
-
-def test_a_run_can_begin_again(small, background, tmp_path):
-    for option in ((), ("--restart",)):
-        assert explore(tmp_path / "explore", "--timesteps", "100", "--seed", "5", *option) == 0
-    assert read_log(tmp_path / "explore/curiosity/episodes.csv")[0].episode == 1

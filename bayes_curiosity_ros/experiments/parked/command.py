@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prepare, learn over ROS, learn in process, compare."""
     runs = comparison(arguments.output, arguments.seed, arguments.timesteps)
     if arguments.restart:
-        _begin_again(runs)
+        begin_again(runs)
     check_folder(runs.folder_of(OVER_ROS), arguments.resume)
     with interruptible():
         _ = runs.preparation(partial(print, flush=True)).encoder
@@ -127,7 +127,8 @@ def _finished(runs: Comparison, method: str) -> bool:
     return bool(episodes) and episodes[-1].timesteps >= runs.timesteps
 
 
-def _begin_again(runs: Comparison) -> None:
+def begin_again(runs: Comparison) -> None:
+    """Forget all runs, but not what they start from."""
     forget(runs.folder_of(OVER_ROS))
     for method in METHODS:
         runs.log_of(method).unlink(missing_ok=True)

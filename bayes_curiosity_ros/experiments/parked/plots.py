@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
 from bayes_curiosity_ros.experiments.engine.plots import Style, draw_band, dress, save, styles_of
@@ -25,6 +26,7 @@ TITLES = {
     "placebo": "placebo: the rewards shuffled",
 }
 POINTS = 120
+FEW = 20
 CELL_M = 0.02
 ROWS = 4096  # poses worked out at once
 BASE_M = 0.06
@@ -83,7 +85,8 @@ def success_band(
     episodes: Sequence[EpisodeRow],
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Success of the last `LONG` episodes on the way: control steps, and lower, value, upper."""
-    ends = np.unique(np.linspace(1, len(episodes), POINTS).round().astype(int))
+    first = min(FEW, len(episodes))  # of fewer, the interval would be all of the panel
+    ends = np.unique(np.linspace(first, len(episodes), POINTS).round().astype(int))
     found = [share_of(episodes[max(0, end - LONG) : end]).interval for end in ends]
     times = np.array([episodes[end - 1].timesteps for end in ends])
     lower, value, upper = np.array([(each.lower, each.value, each.upper) for each in found]).T
@@ -128,12 +131,17 @@ def _draw_cell(axes: Axes, task: ArmTask) -> None:
 
 
 def _label_cell(axes: Axes, task: ArmTask) -> None:
-    place, spot = task.placement, _parked_hand(task)
+    place, hand = task.placement, _parked_hand(task)
     x, y = place.square_center_m
     half = place.square_side_m / 2
-    axes.annotate("the cylinder is in here", (x, y - half - 0.02), ha="center", va="top", size=8)
-    axes.annotate("parked", spot, xytext=(8, 6), textcoords="offset points", size=8)
-    axes.annotate("base", (0, -BASE_M - 0.02), ha="center", va="top", size=8)
+    for text, spot, how in (
+        ("the cylinder's place", (x, y + half - 0.02), {"ha": "center", "va": "top"}),
+        ("parked hand", (hand[0] + 0.05, hand[1]), {"va": "center"}),
+        ("base", (0, -BASE_M - 0.02), {"ha": "center", "va": "top"}),
+    ):
+        axes.annotate(
+            text, spot, size=8, path_effects=[withStroke(linewidth=2.5, foreground="white")], **how
+        )
 
 
 def _rectangle(center: Sequence[float], size: Sequence[float], **style: object) -> Rectangle:
