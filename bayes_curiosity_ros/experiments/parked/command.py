@@ -64,15 +64,24 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.restart:
         begin_again(runs)
     check_folder(runs.folder_of(OVER_ROS), arguments.resume)
-    with interruptible():
-        _ = runs.preparation(partial(print, flush=True)).encoder
-    if not _finished(runs, OVER_ROS):
-        learn_over_ros(runs, arguments.resume)
-    learn_in_process(runs)
+    try:
+        learn(runs, arguments.resume)
+    except KeyboardInterrupt:
+        print(f"go on with\n    {runs.how_to_go_on(runs.timesteps)}", file=sys.stderr)
+        raise
     from bayes_curiosity_ros.experiments.parked.report import report
 
     report(runs)
     return 0
+
+
+def learn(runs: Comparison, resume: bool) -> None:
+    """All that is missing of the runs, what they start from first."""
+    with interruptible():
+        _ = runs.preparation(partial(print, flush=True)).encoder
+    if not _finished(runs, OVER_ROS):
+        learn_over_ros(runs, resume)
+    learn_in_process(runs)
 
 
 def learn_over_ros(runs: Comparison, resume: bool) -> None:
@@ -89,12 +98,11 @@ def learn_over_ros(runs: Comparison, resume: bool) -> None:
     with Display({OVER_ROS: runs.log_of(OVER_ROS)}, runs.timesteps):
         ended = run_nodes(runs.bringup(resume), runs.folder_of(OVER_ROS), loud=())
     if ended.name == "":
-        print(f"go on with\n    {how_to_go_on(runs)}", file=sys.stderr)
         raise KeyboardInterrupt
     if not _finished(runs, OVER_ROS):
         raise RunFailedError(
             f"the run over ROS ended early, by {ended.name}; see {runs.folder_of(OVER_ROS)}/log, "
-            f"then go on with\n    {how_to_go_on(runs)}"
+            f"then go on with\n    {runs.how_to_go_on(runs.timesteps)}"
         )
 
 
@@ -113,13 +121,6 @@ def learn_in_process(runs: Comparison) -> None:
     ):
         for _ in running:
             pass
-
-
-def how_to_go_on(runs: Comparison, timesteps: int | None = None) -> str:
-    """The command that goes on with these runs, for longer if more steps are given."""
-    words = f"bayes-curiosity explore --resume --output {runs.folder}"
-    seed = f" --seed {runs.seed}" if runs.seed else ""
-    return f"{words}{seed} --timesteps {timesteps or runs.timesteps}"
 
 
 def _finished(runs: Comparison, method: str) -> bool:

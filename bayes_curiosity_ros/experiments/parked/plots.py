@@ -134,14 +134,15 @@ def _label_cell(axes: Axes, task: ArmTask) -> None:
     place, hand = task.placement, _parked_hand(task)
     x, y = place.square_center_m
     half = place.square_side_m / 2
-    for text, spot, how in (
-        ("the cylinder's place", (x, y + half - 0.02), {"ha": "center", "va": "top"}),
-        ("parked hand", (hand[0] + 0.05, hand[1]), {"va": "center"}),
-        ("base", (0, -BASE_M - 0.02), {"ha": "center", "va": "top"}),
-    ):
-        axes.annotate(
-            text, spot, size=8, path_effects=[withStroke(linewidth=2.5, foreground="white")], **how
-        )
+    _write(axes, "the cylinder's place", (x, y + half - 0.05))
+    _write(axes, "parked hand", (hand[0] + 0.19, hand[1]))
+    _write(axes, "base", (0.0, -BASE_M - 0.05))
+
+
+def _write(axes: Axes, text: str, spot: tuple[float, float]) -> None:
+    """A word on whatever is drawn there."""
+    halo = withStroke(linewidth=2.5, foreground="white")
+    axes.annotate(text, spot, size=8, ha="center", va="center", path_effects=[halo])
 
 
 def _rectangle(center: Sequence[float], size: Sequence[float], **style: object) -> Rectangle:

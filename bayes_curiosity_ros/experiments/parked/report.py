@@ -32,7 +32,9 @@ def report(runs: Comparison) -> None:
     plot(seen, task, runs.folder / FIGURE)
     write_film(first_trainer(runs, task), trained(runs, task), task, runs.folder / FILM)
     names = f"{FIGURE}, {FILM}, {ROWS}, {VERDICT}, curiosity/{{episodes.csv,checkpoint.pt}}"
-    print(f"wrote {names} in {runs.folder}")
+    print(
+        f"wrote {names} in {runs.folder}; go on with\n    {runs.how_to_go_on(2 * runs.timesteps)}"
+    )
 
 
 def seen_of(runs: Comparison, method: str, task: ArmTask) -> Seen:

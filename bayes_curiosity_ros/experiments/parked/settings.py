@@ -143,6 +143,15 @@ class Comparison:
             "/**/curiosity": {"ros__parameters": priced},
         }
 
+    def how_to_go_on(self, timesteps: int) -> str:
+        """The command that goes on with these runs, to so many control steps each."""
+        words = ["bayes-curiosity explore", f"--output {self.folder}", f"--timesteps {timesteps}"]
+        if self.checkpoint.exists():
+            words.insert(1, "--resume")
+        if self.seed:
+            words.append(f"--seed {self.seed}")
+        return " ".join(words)
+
     def _parameter_file(self) -> Path:
         path = self.folder / "parameters.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)

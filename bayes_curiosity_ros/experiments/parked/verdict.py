@@ -6,15 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bayes_curiosity_ros.experiments.engine.statistics import FINAL_SHARE, Interval
-from bayes_curiosity_ros.experiments.parked.settings import IN_PROCESS, OVER_ROS
+from bayes_curiosity_ros.experiments.parked.settings import OVER_ROS
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow
 
 Z = 1.959964  # of a 95 % interval
-WORDS = {
-    "curiosity": "with curiosity",
-    "none": "without",
-    "placebo": "with the placebo, the same rewards shuffled over the steps",
-}
+WORDS = {"none": "without it", "placebo": "with the placebo"}
 
 
 @dataclass(frozen=True)
@@ -67,29 +63,21 @@ def compared(ours: Share, theirs: Share) -> str:
 
 
 def verdict(ends: Mapping[str, Share]) -> str:
-    """What the intervals say of curiosity, in one or two sentences.
+    """What the intervals say of curiosity, in plain words.
 
     Args:
         ends: success at the end, by method; curiosity and at least one to compare with.
     """
-    found = {name: compared(ends[OVER_ROS], ends[name]) for name in IN_PROCESS if name in ends}
-    ours = f"{ends[OVER_ROS].interval.value:.0%}"
-    if set(found.values()) == {"above"}:
-        return (
-            f"yes. The arm finds the cylinder in {ours} of the episodes with curiosity: more "
-            + ("often than " + _listed(found, ends, " and than ") + ".")
-        )
-    worse = [name for name, said in found.items() if said == "below"]
+    others = [name for name in ends if name != OVER_ROS]
+    said = {name: compared(ends[OVER_ROS], ends[name]) for name in others}
+    worse = [name for name in others if said[name] == "below"]
+    alike = [name for name in others if said[name] == "undecided"]
+    ours = f"{_percent(ends, OVER_ROS)} of the episodes succeed with curiosity"
     if worse:
-        return (
-            f"no. The arm finds the cylinder in {ours} of the episodes with curiosity: less "
-            + ("often than " + _listed(worse, ends, " and than ") + ".")
-        )
-    open_ = [name for name, said in found.items() if said == "undecided"]
-    return (
-        f"undecided. With curiosity {ours} of the episodes succeed, which these runs do not tell "
-        f"apart from {_listed(open_, ends, ' and from ')}. More --timesteps may."
-    )
+        return f"No: {ours}, but {_listed(worse, ends)}; the intervals do not meet."
+    if alike:
+        return f"Undecided: {ours}, {_listed(alike, ends)}; the intervals meet."
+    return f"Yes: {ours}, {_listed(others, ends)}; the intervals do not meet."
 
 
 def summary(ends: Mapping[str, Share]) -> str:
@@ -97,17 +85,20 @@ def summary(ends: Mapping[str, Share]) -> str:
     width = max(map(len, ends))
     return "\n".join(
         [
-            "Success over the last tenth of the episodes, exploration noise included, with 95 % "
-            "interval:",
+            "Success over the last tenth of the episodes, exploration noise included, with its "
+            "95 % interval:",
             *(f"    {name:{width}}  {share}" for name, share in ends.items()),
-            f"Does curiosity carry? {verdict(ends).capitalize()}",
-            "The intervals are of these runs' episodes, all of one seed; `bayes-curiosity "
-            "experiment exploration` compares seeds.",
+            f"Does curiosity carry? {verdict(ends)}",
+            "The placebo has the same rewards, shuffled over the steps. The intervals are of these "
+            "runs, of one seed;",
+            "`bayes-curiosity experiment exploration` compares seeds.",
         ]
     )
 
 
-def _listed(
-    names: Sequence[str] | Mapping[str, str], ends: Mapping[str, Share], joint: str
-) -> str:
-    return joint.join(f"{WORDS[name]} ({ends[name].interval.value:.0%})" for name in names)
+def _listed(names: Sequence[str], ends: Mapping[str, Share]) -> str:
+    return " and ".join(f"{_percent(ends, name)} {WORDS[name]}" for name in names)
+
+
+def _percent(ends: Mapping[str, Share], name: str) -> str:
+    return f"{ends[name].interval.value:.0%}"
