@@ -89,9 +89,8 @@ def summary(ends: Mapping[str, Share]) -> str:
             "95 % interval:",
             *(f"    {name:{width}}  {share}" for name, share in ends.items()),
             f"Does curiosity carry? {verdict(ends)}",
-            "The placebo has the same rewards, shuffled over the steps. The intervals are of these "
-            "runs, of one seed;",
-            "`bayes-curiosity experiment exploration` compares seeds.",
+            "The placebo has the same rewards, shuffled over the steps. The intervals are of the",
+            "episodes of one seed; `bayes-curiosity experiment exploration` compares seeds.",
         ]
     )
 
