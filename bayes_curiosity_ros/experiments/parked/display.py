@@ -27,7 +27,7 @@ class Display:
     def __init__(self, logs: Mapping[str, Path], budget: int) -> None:
         self._logs = logs
         self._budget = budget
-        self._began: dict[str, tuple[float, int]] = {}
+        self._speeds: dict[str, _Speed] = {}
         self._drawn = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -61,11 +61,24 @@ class Display:
         episodes = read_soon(self._logs[name])
         if not episodes:
             return ""
-        now, steps = time.monotonic(), episodes[-1].timesteps
-        began_s, first = self._began.setdefault(name, (now, steps))
-        speed = (steps - first) / max(now - began_s, 1e-9)
+        steps = episodes[-1].timesteps
+        speed = self._speeds.setdefault(name, _Speed(steps)).at(steps)
         width = max(map(len, self._logs))
         return f"{name:{width}}  {progress_line(episodes, self._budget, speed)}"
+
+
+class _Speed:
+    """Steps per second since a run was first looked at, until it last got on."""
+
+    def __init__(self, steps: int) -> None:
+        self._first, self._first_s = steps, time.monotonic()
+        self._last, self._last_s = self._first, self._first_s
+
+    def at(self, steps: int) -> float:
+        """The speed, now that the run has taken so many steps."""
+        if steps != self._last:
+            self._last, self._last_s = steps, time.monotonic()
+        return (self._last - self._first) / max(self._last_s - self._first_s, 1e-9)
 
 
 def read_soon(log: Path) -> list[EpisodeRow]:
