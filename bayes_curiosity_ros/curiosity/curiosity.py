@@ -273,10 +273,8 @@ class Curiosity:
     def _gains_of_chunk(self, episodes: Sequence[Observations]) -> list[np.ndarray]:
         lengths = [len(episode) for episode in episodes]
         rows = self.whitened(Observations.concatenate(episodes), self.start())
-        padded = np.zeros((len(episodes), max(lengths), rows.shape[1]))
-        padded[np.arange(max(lengths)) < np.array(lengths)[:, None]] = rows
         beta = self.config.regression.noise_precision
-        gains = information_gains(torch.from_numpy(padded), beta).numpy()
+        gains = information_gains(torch.from_numpy(_side_by_side(rows, lengths)), beta).numpy()
         return [row[:length] for row, length in zip(gains, lengths, strict=True)]
 
     def _quadratic(self, observations: Observations) -> np.ndarray:
@@ -307,6 +305,16 @@ class Curiosity:
         if self.config.form == "paper":
             gain = gain - math.log(self.config.regression.noise_precision)
         return self.config.weight * gain
+
+
+def _side_by_side(rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    """Rows of one episode after the other as (episodes, longest, …), with zeros behind."""
+    longest = max(lengths)
+    if min(lengths) == longest:
+        return rows.reshape(len(lengths), longest, -1)
+    padded = np.zeros((len(lengths), longest, rows.shape[1]))
+    padded[np.arange(longest) < np.array(lengths)[:, None]] = rows
+    return padded
 
 
 class CuriosityStream:

@@ -25,8 +25,8 @@ class EpisodeRow:
         timesteps: control steps of the run so far, this episode's included.
         outcome: success, failure or time_limit.
         mean_curiosity: c averaged over the episode, in [nats].
-        information: what the curiosity's model has learnt since the run's prior, this episode
-            included, in [nats]; 0 where there is none.
+        information: what the curiosity's model had learnt since its prior before this episode,
+            in [nats]; 0 where there is none.
     """
 
     episode: int

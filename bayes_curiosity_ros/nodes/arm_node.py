@@ -42,6 +42,8 @@ from bayes_curiosity_ros.robot.supervisor import ArmSupervisor, State
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 WATCH_S = 0.02
+# Joint states and the clock come no oftener, in [s] of this machine's time.
+WATCHERS_S = 0.02
 STATUS_S = 0.2
 LEVELS = {
     State.READY: DiagnosticStatus.OK,
@@ -69,6 +71,8 @@ class ArmNode(QuietTopics, DeviceNode):
         self._names = self._joint_names()
         self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
+        self._untold: ArmStateMessage | None = None
+        self._told_s = 0.0
         self._create_publishers()
         self._create_inputs()
 
@@ -137,6 +141,7 @@ class ArmNode(QuietTopics, DeviceNode):
             self.create_subscription(
                 PoseStamped, "object_pose", self._take_object, 10, callback_group=safety
             )
+        self.create_timer(WATCHERS_S, self._tell_watchers, callback_group=motions)
         self.create_timer(WATCH_S, self._watch, callback_group=safety)
         self.create_timer(STATUS_S, self._tell, callback_group=safety)
         self.create_timer(DIAGNOSTICS_S, self._diagnose, callback_group=safety)
@@ -206,10 +211,20 @@ class ArmNode(QuietTopics, DeviceNode):
             message.executed_deltas = doubles(done.deltas)
             message.limited_by = _reasons(done.changes)
         self._states.publish(message)
+        self._untold = message
+        if time.monotonic() - self._told_s >= WATCHERS_S:
+            self._tell_watchers()
+        return message
+
+    def _tell_watchers(self) -> None:
+        """Joint states and the clock at a bounded rate; every step is on `arm/state`."""
+        message, self._untold = self._untold, None
+        if message is None:
+            return
+        self._told_s = time.monotonic()
         self._publish_joint_state(message)
         if self._clock_topic is not None:
             self._clock_topic.publish(Clock(clock=message.header.stamp))
-        return message
 
     def _take_object(self, message: PoseStamped) -> None:
         self._object = (time.monotonic(), message)
@@ -230,6 +245,7 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _publish_joints(self) -> None:
         """Where the joints are now; no step of any episode."""
+        self._tell_watchers()
         if self.supervisor.state == State.INACTIVE:
             return
         try:
@@ -290,7 +306,7 @@ class ArmNode(QuietTopics, DeviceNode):
 
 
 def _reasons(changes: Change) -> list[str]:
-    return [str(flag.name).lower() for flag in Change if flag & changes]
+    return [str(flag.name).lower() for flag in Change if flag & changes] if changes else []
 
 
 def main() -> None:

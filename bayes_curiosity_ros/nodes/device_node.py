@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.executors import Executor, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.run import Guarded
 
 DIAGNOSTICS_S = 1.0
@@ -41,7 +42,7 @@ class DeviceNode(Guarded, LifecycleNode):
 
     def make_executor(self) -> Executor:
         if self.threads == 1:
-            return SingleThreadedExecutor()
+            return one_thread()
         return MultiThreadedExecutor(num_threads=self.threads)
 
     def close(self, reason: str) -> None:

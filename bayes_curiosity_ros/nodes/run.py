@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 
 import rclpy
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bayes_curiosity_ros.environment import end_with_starter, stay_on_this_machine
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.executor import one_thread
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
@@ -37,7 +38,7 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
     reason, code = "an error", 1
     try:
         node = make()
-        executor = node.make_executor() if isinstance(node, Guarded) else SingleThreadedExecutor()
+        executor = node.make_executor() if isinstance(node, Guarded) else one_thread()
         executor.add_node(node)
         # A timer of the node's wakes the executor for less than a timeout of every wait would.
         node.create_timer(WAKE_S, lambda: None)
@@ -65,7 +66,7 @@ class Guarded:
 
     def make_executor(self) -> Executor:
         """What to spin it with."""
-        return SingleThreadedExecutor()
+        return one_thread()
 
     def close(self, reason: str) -> None:
         """Bring everything to rest; the graph is still there."""

@@ -84,8 +84,8 @@ class Observer(Nobody):
         if self._curiosity is not None:
             scores = Scores.joined(self._scores)
             rewards, curiosity = scores.reward, scores.curiosity
-            self._curiosity.observe(Observations(vectors))
             information = self._curiosity.regression.information
+            self._curiosity.observe(Observations(vectors))
             self.paid.add(rewards[1:])
         self._trail.add(vectors)
         self._log.add(
