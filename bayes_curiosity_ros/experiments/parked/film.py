@@ -34,8 +34,8 @@ class _Filmed(TaskCell):
         self.kept.append(super().reset(episode, seed))
         return self.states
 
-    def step(self, action: np.ndarray) -> np.ndarray:
-        self.kept.append(super().step(action))
+    def receive(self) -> np.ndarray:
+        self.kept.append(super().receive())
         return self.states
 
 

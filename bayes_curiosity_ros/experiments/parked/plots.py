@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
-from bayes_curiosity_ros.experiments.engine.plots import Style, draw_band, dress, save, styles_of
+from bayes_curiosity_ros.experiments.engine.plots import Style, draw_bands, dress, save, styles_of
 from bayes_curiosity_ros.experiments.parked.verdict import at_the_end, share_of
 from bayes_curiosity_ros.learning.episode_log import LONG, EpisodeRow
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
@@ -62,22 +62,21 @@ def plot(runs: Mapping[str, Seen], task: ArmTask, path: Path) -> None:
     styles = styles_of(runs)
     figure = plt.figure(figsize=(14, 4.6), layout="constrained")
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.75))[0]
-    _draw_success(left.subplots(), runs, styles)
+    _draw_success(left.subplots(), runs)
     left.suptitle("An arm parked aside, a sparse reward: who finds the cylinder?", fontsize=11)
     right.suptitle("Where the hand has been, seen from above", fontsize=11)
     _draw_places(right, runs, task, styles)
     save(figure, path)
 
 
-def _draw_success(axes: Axes, runs: Mapping[str, Seen], styles: Mapping[str, Style]) -> None:
+def _draw_success(axes: Axes, runs: Mapping[str, Seen]) -> None:
     dress(axes, "")
-    for name, run in runs.items():
-        times, band = success_band(run.episodes)
-        draw_band(axes, times, band, styles[name], TITLES[name])
+    draw_bands(axes, {name: success_band(run.episodes) for name, run in runs.items()})
     axes.set(ylabel=f"success over {LONG} episodes", ylim=(-0.02, 1.02), xlabel="control steps")
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.margins(x=0)
-    axes.legend(frameon=False, loc="upper left", fontsize="small", title="band: 95 % interval")
+    titles = [TITLES[name] for name in runs]
+    axes.legend(axes.lines, titles, frameon=False, loc="upper left", title="band: 95 % interval")
     axes.grid(alpha=0.2)
 
 
