@@ -165,7 +165,7 @@ def test_silent_joint_states_are_an_error(arm, controller):
             arm.move(np.zeros(6), 0.0, TIMEOUT_S)
 
     controller.silent = True
-    with pytest.raises(ArmError, match="no joint states on driver/state"):
+    with pytest.raises(ArmError, match="no joint states on /driver/state"):
         ask_on()
     controller.silent = False
 
