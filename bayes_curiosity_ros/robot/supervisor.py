@@ -213,6 +213,7 @@ class ArmSupervisor:
         To be called every few hundredths of a second. Whether state or reason changed.
         """
         before = self.state, self.reason
+        self.arm.keep_alive()
         if self._stopping.under_way:
             self._go_on_stopping()
         elif not self._halt_if_silent():

@@ -68,6 +68,9 @@ class RecordingArm:
         if self.stop_trouble:
             raise ArmError(self.stop_trouble)
 
+    def keep_alive(self):
+        pass
+
     def is_still(self):
         if self.unseen:
             raise ArmError(self.unseen)
