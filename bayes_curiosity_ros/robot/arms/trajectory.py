@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 HALT_S = 0.05
+# For how long a repeated stop holds the same place, in [s].
+HOLD_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class TrajectoryConfig:
             are those of the robot file.
         driver_fingers: the driver's names of the finger joints, where its joint states have them.
             Without, the safety filter reckons with every angle that the fingers may have.
-        state_timeout_s: joint states older than this stop the arm.
+        state_timeout_s: joint states older than this stop the arm; two periods of the driver's
+            at least.
     """
 
     command_topic: str = "joint_trajectory_controller/joint_trajectory"
@@ -50,7 +53,7 @@ class TrajectoryConfig:
     gripper_topic: str = ""
     driver_joints: tuple[str, ...] = ()
     driver_fingers: tuple[str, ...] = ()
-    state_timeout_s: float = 0.3
+    state_timeout_s: float = 0.15
 
     def __post_init__(self) -> None:
         if not 0.0 < self.state_timeout_s <= 0.5:
@@ -72,7 +75,8 @@ class TrajectoryArm(RealArm):
                 f"trajectory.driver_joints has {len(self._names)} names for "
                 f"{len(robot.arm.joints)} joints"
             )
-        self._raw = np.zeros(len(self._names))
+        self._raw = self._hold = np.zeros(len(self._names))
+        self._held_s = -np.inf
         self._commands = node.create_publisher(JointTrajectory, config.command_topic, 10)
         self._asked = 0.0
         self._measured_gripper: float | None = None
@@ -124,6 +128,7 @@ class TrajectoryArm(RealArm):
         )
 
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
+        self._held_s = -np.inf
         # The driver counts turns of a continuous joint in its own way: add to what it said.
         self._send(self._raw + (target - measured), self._dt)
         if self._grippers is not None:
@@ -143,10 +148,15 @@ class TrajectoryArm(RealArm):
 
     def halt(self) -> None:
         """Hold where the arm is, if that is known: a trajectory of one step ends by itself, and
-        to hold where the arm was a while ago would move it back there."""
-        newest = self._states.newest
-        if newest is not None and time.monotonic() - newest.received_s < self._dt + HALT_S:
-            self._send(newest.positions, HALT_S)
+        to hold where the arm was a while ago would move it back there. A stop that is repeated
+        holds the same place: states come late, and the arm would swing between two places."""
+        now_s, newest = time.monotonic(), self._states.newest
+        if now_s - self._held_s > HOLD_S and newest is not None:
+            if now_s - newest.received_s > self._dt + HALT_S:
+                return
+            self._hold, self._held_s = newest.positions, now_s
+        if now_s - self._held_s <= HOLD_S:
+            self._send(self._hold, HALT_S)
 
     def _send(self, positions: np.ndarray, duration_s: float) -> None:
         point = JointTrajectoryPoint(
