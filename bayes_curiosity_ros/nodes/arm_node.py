@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -102,7 +103,8 @@ class ArmNode(QuietTopics, DeviceNode):
         ending = threading.Thread(target=self._end, args=(reason,), daemon=True)
         ending.start()
         while ending.is_alive():
-            self.executor.spin_once(timeout_sec=WAKE_S)
+            with contextlib.suppress(Exception):  # none may skip the stop
+                self.executor.spin_once(timeout_sec=WAKE_S)
         if self._left_moving:
             raise ArmError(self._left_moving)
 

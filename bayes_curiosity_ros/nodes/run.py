@@ -13,6 +13,7 @@ import rclpy
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -48,7 +49,12 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         node.create_timer(WAKE_S, lambda: None, clock=STEADY_CLOCK)
         limit_s = None if isinstance(executor, SingleThreadedExecutor) else WAKE_S
         while rclpy.ok() and not ending.wanted:
-            executor.spin_once(timeout_sec=limit_s)
+            try:
+                executor.spin_once(timeout_sec=limit_s)
+            except (
+                rclpy_implementation.RCLError
+            ) as error:  # a lifecycle transition that there is none of now
+                node.get_logger().error(f"not served: {error}")
         reason, code = ending.wanted or "the graph was shut down", 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
