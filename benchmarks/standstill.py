@@ -370,13 +370,28 @@ def measure(arm: str, fault: Fault, trials: int) -> dict[str, object]:
     }
 
 
+def table(path: Path) -> str:
+    """The rows of a file as the table of docs/real_arm.md: a line per fault, a column per arm."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    lines = [f"| fault | {' | '.join(arms)} |", f"|---|{'---|' * len(arms)}"]
+    for fault in dict.fromkeys(row["fault"] for row in rows):
+        found = {row["arm"]: f"{row['p100_s']:.2f}" for row in rows if row["fault"] == fault}
+        lines.append(f"| {fault} | {' | '.join(found.get(arm, '') for arm in arms)} |")
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--only", default="", help="faults whose name contains this")
     parser.add_argument("--trials", type=int, default=3, help="trials of each fault")
     parser.add_argument("--output", type=Path, help="file to append the rows to, as JSON lines")
+    parser.add_argument("--table", type=Path, help="print the table of such a file, and end")
     arguments = parser.parse_args()
+    if arguments.table:
+        print(table(arguments.table))
+        return 0
     good = True
     for arm in arguments.arms:
         for fault in [*everywhere(), *ARMS[arm][1]()]:

@@ -104,6 +104,14 @@ def test_a_guard_that_is_sent_away_leaves_nothing_behind(hardware):
     assert hardware.sessions == hardware.stops == 0
 
 
+def test_a_guard_that_is_sent_away_in_motion_stops_the_arm_first(hardware):
+    guard = Guard(LinkConfig("127.0.0.1", hardware.port, "admin", PASSWORD, 0.25))
+    guard.start()
+    guard.beat(moves=True)
+    guard.end()
+    wait_for(lambda: hardware.stops > 0, "stop")
+
+
 def test_a_guard_without_a_session_says_why(hardware):
     guard = Guard(LinkConfig("127.0.0.1", hardware.port, "admin", "wrong", 0.25))
     with pytest.raises(ArmError, match="the password is wrong"):

@@ -88,18 +88,19 @@ class Guard:
                 raise ArmError(self._trouble)
 
     def end(self) -> None:
-        """Send the guard away; it stops nothing any more."""
+        """Send the guard away; it goes at once where the arm rests, else once it was stopped."""
         with self._lock:
             process, self._process = self._process, None
         if process is None:
             return
-        with contextlib.suppress(OSError):  # it may be dead already
-            _write(process, ENDS)
-        with process:  # closes the pipes and waits for its end
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+        if not self._moves:
+            with contextlib.suppress(OSError):  # it may be dead already
+                _write(process, ENDS)
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)
 
     def _exchange(self, process: subprocess.Popen[bytes]) -> None:
         try:
