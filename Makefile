@@ -12,9 +12,8 @@ endif
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
 
-run: setup  ## the paper's first figure, then the simulated arm learns to reach over the ROS graph
-	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli surface
-	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli up --restart --output output/run
+run: setup  ## an arm parked aside finds a cylinder over the ROS graph: with curiosity, without, with a placebo
+	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli explore --restart --output output/explore
 
 test: lint  ## lint, types, and all tests, in parallel
 	@$(VENV_PYTHON) -m pytest $(PYTEST_ARGS)

@@ -13,6 +13,10 @@ from bayes_curiosity_ros.commands import Commands, add_commands, complete
 from bayes_curiosity_ros.errors import BayesCuriosityError
 
 COMMANDS: Commands = {
+    "explore": (
+        "bayes_curiosity_ros.experiments.parked.command",
+        "an arm parked aside finds a cylinder over ROS; beside it, no curiosity and a placebo",
+    ),
     "up": (
         "bayes_curiosity_ros.bringup.up",
         "start the whole stack: arm, camera, curiosity, learner",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -41,15 +42,21 @@ class Redriver:
         task: name, such as "reach"; decides whether the object can be touched.
         robot: the cell that was recorded; the shipped one if None.
         collisions: whether commands pass the safety filter's collision check, as recorded.
+        dynamics: how the arm moved, as recorded; "" for the robot's own.
 
     Raises:
         ConfigError: no such task, or none for an arm.
     """
 
     def __init__(
-        self, task: str, robot: RobotConfig | None = None, collisions: bool = False
+        self,
+        task: str,
+        robot: RobotConfig | None = None,
+        collisions: bool = False,
+        dynamics: str = "",
     ) -> None:
-        cell = named_arm_task(task, robot or RobotConfig.load(), threads=1)
+        robot = robot or RobotConfig.load()
+        cell = named_arm_task(task, robot, threads=1, dynamics=dynamics)
         safety = replace(cell.robot.safety, collisions=collisions)
         self.arm = SimulatedArm(replace(cell.robot, safety=safety), cell.stepper)
         self.arm.connect(TIMEOUT_S)
@@ -95,6 +102,15 @@ class Redriver:
             raise BagError(f"episode {episode.id} cannot be driven again: {reasons}")
 
 
+def recorded_dynamics(settings: str) -> str:
+    """How the arm moved, by a recorder's `settings`; "" where these do not say."""
+    try:
+        values = json.loads(settings)
+    except ValueError:  # a user's recorder may note anything there
+        return ""
+    return str(values.get("dynamics", "")) if isinstance(values, dict) else ""
+
+
 def report(bag: str, episodes: str, show: Callable[[str], object] = print) -> int:
     """Re-drive a bag's episodes and say how far off they were; 0 if none was.
 
@@ -106,7 +122,7 @@ def report(bag: str, episodes: str, show: Callable[[str], object] = print) -> in
     task = reader.about.get("task")
     if not task:
         raise BagError(f"{bag} does not name its task; record with task:=… to drive it again")
-    redriver = Redriver(task)
+    redriver = Redriver(task, dynamics=recorded_dynamics(reader.about.get("settings", "")))
     driven, worst, refused = 0, 0.0, 0
     for episode in read_episodes(reader, selected=selected):
         try:

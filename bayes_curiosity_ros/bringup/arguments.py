@@ -100,6 +100,7 @@ def _what() -> Iterator[Argument]:
     from bayes_curiosity_ros.learning.algorithm import LEARNERS
     from bayes_curiosity_ros.robot.arms.arm import ARMS
     from bayes_curiosity_ros.robot.cameras.camera import CAMERAS
+    from bayes_curiosity_ros.robot.config import DYNAMICS
     from bayes_curiosity_ros.tasks.registry import arm_task_names
 
     yield Argument("arm", "sim", "what moves; anything but sim is a real arm", ARMS.names())
@@ -111,6 +112,12 @@ def _what() -> Iterator[Argument]:
         "",
         "what sees; if empty, sim for a simulated arm, else topics",
         ("", *CAMERAS.names()),
+    )
+    yield Argument(
+        "dynamics",
+        "",
+        "how the simulated arm moves; if empty, as its file in config/robots/ says",
+        ("", *DYNAMICS),
     )
     yield Argument("robot", "", "file in config/robots/, or a path; if empty, the arm's own")
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -54,7 +54,7 @@ class ProcessGroup:
         loud: names of the processes that print to the terminal instead.
     """
 
-    def __init__(self, log_folder: Path, loud: Sequence[str] = ()) -> None:
+    def __init__(self, log_folder: Path, loud: Collection[str] = ()) -> None:
         self._folder = log_folder
         self._loud = loud
         self._started: dict[str, _Started] = {}

@@ -58,17 +58,18 @@ def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def parameter_files(chosen: Mapping[str, str]) -> tuple[str, ...]:
-    """Paths of the parameter files for an arm, ours first and the user's own last."""
+    """Paths of the parameter files for an arm and a task, ours first and the user's own last."""
     kinds = ("common", "real") if arm_of(chosen).real else ("common",)
     files = [str(shared(FOLDER, f"{name}.yaml")) for name in kinds]
-    with suppress(ConfigError):  # an arm that another package registered has none here
-        files.append(str(shared(FOLDER, f"{chosen['arm']}.yaml")))
+    for name in (chosen["arm"], chosen["task"].removeprefix("visual_")):
+        with suppress(ConfigError):  # most tasks have none, nor arms that others registered
+            files.append(str(shared(FOLDER, f"{name}.yaml")))
     return (*files, *filter(None, [chosen["params_file"]]))
 
 
 def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
     parameters: dict[str, Any] = {"backend": chosen["arm"], "task": chosen["task"]}
-    parameters["robot"] = robot_of(chosen)
+    parameters |= {"robot": robot_of(chosen), "dynamics": chosen["dynamics"]}
     for argument, parameter in arm_of(chosen).parameters.items():
         if chosen[argument]:
             parameters[parameter] = chosen[argument]
@@ -113,7 +114,7 @@ def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
 
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    names = ("task", "learner", "bonus", "policy", "model")
+    names = ("task", "dynamics", "learner", "bonus", "policy", "model")
     parameters: dict[str, Any] = {name: chosen[name] for name in names}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}

@@ -20,7 +20,11 @@ from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log, successes_per_timestep
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
-from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
+from bayes_curiosity_ros.learning.prepare import (
+    PrepareOptions,
+    add_demonstration_arguments,
+    prepare,
+)
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -33,19 +37,19 @@ LONG_WINDOW = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the bringup, and how to prepare."""
     add_bringup_arguments(parser)
+    add_demonstration_arguments(parser)
+    add_restart_argument(parser)
     parser.add_argument(
-        "--imitation-epochs",
-        type=int,
-        default=PrepareOptions().imitation_epochs,
-        help="epochs of the policy's pre-training, where no policy is given",
+        "--scratch", action="store_true", help="no demonstrations: random encoder and policy"
     )
+
+
+def add_restart_argument(parser: argparse.ArgumentParser) -> None:
+    """`--restart`."""
     parser.add_argument(
         "--restart",
         action="store_true",
         help="forget the run in output, but keep the demonstrations and what came of them",
-    )
-    parser.add_argument(
-        "--scratch", action="store_true", help="no demonstrations: random encoder and policy"
     )
 
 
@@ -94,11 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Path(chosen["output"])
     nodes(chosen)  # checked before anything is spent
     if arguments.restart:
-        _forget(folder)
-    _check_folder(folder, arguments.resume)
+        forget(folder)
+    check_folder(folder, arguments.resume)
     if not arguments.scratch:
-        _prepare(chosen, folder, arguments.imitation_epochs)
-    ended = _run_nodes(chosen, folder)
+        _prepare(chosen, folder, arguments)
+    ended = run_nodes(chosen, folder)
     if ended.name == "learner" and ended.code == 0:
         _report(chosen, folder)
         return 0
@@ -117,7 +121,12 @@ def command_of(spec: NodeSpec, namespace: str = "", log_level: str = "info") -> 
     return words
 
 
-def _check_folder(folder: Path, resume: bool) -> None:
+def check_folder(folder: Path, resume: bool) -> None:
+    """Check that a folder holds a run if it is to be resumed, and none otherwise.
+
+    Raises:
+        ConfigError: it does not; the message says what to do.
+    """
     exists = (folder / "checkpoint.pt").exists()
     if resume and not exists:
         raise ConfigError(f"{folder}/checkpoint.pt does not exist; leave out --resume")
@@ -128,37 +137,51 @@ def _check_folder(folder: Path, resume: bool) -> None:
         )
 
 
-def _forget(folder: Path) -> None:
+def forget(folder: Path) -> None:
+    """Remove a run's checkpoint, so that it begins again."""
     for path in [folder / "checkpoint.pt", *folder.glob("curiosity_*.safetensors")]:
         path.unlink(missing_ok=True)
 
 
-def _prepare(chosen: dict[str, str], folder: Path, imitation_epochs: int) -> None:
+def _prepare(chosen: dict[str, str], folder: Path, arguments: argparse.Namespace) -> None:
     """Fill in model and policy where they are not given."""
-    wanted = [name for name in ("model", "policy") if not chosen[name]]
-    if not wanted:
-        return
     options = PrepareOptions(
         task=chosen["task"],
         robot=robot_of(chosen),
-        imitation_epochs=imitation_epochs,
+        dynamics=chosen["dynamics"],
+        embedding_from=arguments.embedding_from,
+        imitate=not (arguments.no_policy or chosen["policy"]),
+        imitation_epochs=arguments.imitation_epochs,
         seed=int(chosen["seed"]),
     )
+    needed = ("model", "policy") if options.imitates else ("model",)
+    wanted = [name for name in needed if not chosen[name]]
+    if not wanted:
+        return
     made = prepare(options, PreparedFiles.within(folder), lambda line: print(line, flush=True))
     for name in wanted:
         chosen[name] = str(getattr(made, name).resolve())
 
 
-def _run_nodes(chosen: dict[str, str], folder: Path) -> Ended:
+def run_nodes(
+    chosen: Mapping[str, str], folder: Path, loud: Collection[str] = ("learner",)
+) -> Ended:
+    """Start every node, wait until the first one ends, and end the others.
+
+    Args:
+        chosen: arguments of the bringup, all of them.
+        folder: folder of the run; what nodes print is in its `log`.
+        loud: names of the nodes that print to the terminal instead.
+    """
     specs = nodes(chosen)
     print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
-    with ProcessGroup(folder / "log", loud=["learner"]) as group:
+    with ProcessGroup(folder / "log", loud) as group:
         for spec in specs:
             command = command_of(spec, chosen["namespace"], chosen["log_level"])
             group.start(spec.name, command, node_environment(), spec.respawn)
         ended = group.wait()
         group.end()
-        if sys.stdout.isatty():
+        if loud and sys.stdout.isatty():
             print()
         if ended.name and ended.code:
             print(

@@ -20,10 +20,11 @@ from bayes_curiosity_ros.learning.preparation import (
     Tell,
 )
 from bayes_curiosity_ros.learning.rollout import run_episodes
-from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.config import DYNAMICS, RobotConfig
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
-from bayes_curiosity_ros.tasks.registry import arm_task_names
+from bayes_curiosity_ros.tasks.registry import TASKS, arm_task_names
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,14 @@ class PrepareOptions:
     Attributes:
         task: of the arm.
         robot: file in config/robots/, or a path.
+        dynamics: how the simulated arm moves; "" for the robot's own.
+        embedding_from: task of the arm that is demonstrated; "" for the one registered with
+            `task`, which is `task` itself for most.
         demonstrations: pairs of observation and action.
         embedding_epochs: of Algorithm 1, at most.
         image_trunk: what looks at a visual task's images; see `EncoderConfig`.
+        imitate: whether the policy imitates the demonstrations, where they are of `task`
+            itself; those of another task are for the embedding alone.
         imitation_epochs: of behaviour cloning. Few leave the policy with something to learn.
         trials: episodes that show what imitation gave.
         seed: of everything random.
@@ -43,12 +49,29 @@ class PrepareOptions:
 
     task: str = "reach"
     robot: str = "jaco.yaml"
+    dynamics: str = ""
+    embedding_from: str = ""
     demonstrations: int = 8000
     embedding_epochs: int = 40
     image_trunk: str = "keypoints"
+    imitate: bool = True
     imitation_epochs: int = 2
     trials: int = 100
     seed: int = 0
+
+    @property
+    def shown_task(self) -> str:
+        """Name of the task that is demonstrated."""
+        return self.embedding_from or TASKS[self.task].embedding_from or self.task
+
+    @property
+    def imitates(self) -> bool:
+        """Whether there will be an imitated policy."""
+        return self.imitate and self.shown_task == self.task
+
+    def make_task(self, name: str) -> ArmTask:
+        """A task of the arm as these options have it."""
+        return named_arm_task(name, RobotConfig.load(self.robot), dynamics=self.dynamics)
 
     def config(self, visual: bool) -> PreparationConfig:
         """The preparation that these options describe."""
@@ -68,7 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default = PrepareOptions()
     parser.add_argument("task", choices=arm_task_names(), help="what the arm does")
     parser.add_argument("--robot", default=default.robot, help="file in config/robots/, or a path")
+    parser.add_argument(
+        "--dynamics",
+        choices=DYNAMICS,
+        default=default.dynamics,
+        help="how the simulated arm moves; if absent, as the robot's file says",
+    )
     parser.add_argument("--output", type=Path, default=Path("output/run"), help="folder")
+    add_demonstration_arguments(parser)
     parser.add_argument(
         "--demonstrations",
         type=int,
@@ -87,13 +117,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=default.image_trunk,
         help="what looks at a visual task's images",
     )
+    parser.add_argument("--seed", type=int, default=default.seed, help="of everything random")
+
+
+def add_demonstration_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that say whose demonstrations there are, and what is made of them."""
+    parser.add_argument(
+        "--embedding-from",
+        choices=arm_task_names(),
+        default="",
+        metavar="TASK",
+        help="train the encoder on demonstrations of this task, which has the same observations; "
+        "no policy imitates them then. If absent, the task itself, or what it is registered with "
+        "(reach for parked_reach)",
+    )
+    parser.add_argument(
+        "--no-policy", action="store_true", help="imitate nothing: the policy begins at random"
+    )
     parser.add_argument(
         "--imitation-epochs",
         type=int,
-        default=default.imitation_epochs,
-        help="of the policy's pre-training; few leave it something to learn",
+        default=PrepareOptions().imitation_epochs,
+        help="epochs of the policy's pre-training; few leave it something to learn",
     )
-    parser.add_argument("--seed", type=int, default=default.seed, help="of everything random")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -101,6 +147,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = PrepareOptions(
         task=arguments.task,
         robot=arguments.robot,
+        dynamics=arguments.dynamics,
+        embedding_from=arguments.embedding_from,
+        imitate=not arguments.no_policy,
         demonstrations=arguments.demonstrations,
         embedding_epochs=arguments.embedding_epochs,
         image_trunk=arguments.image_trunk,
@@ -108,7 +157,8 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     files = prepare(options, PreparedFiles.within(arguments.output), print)
-    print(f"model:={files.model} policy:={files.policy}")
+    policy = f" policy:={files.policy}" if options.imitates else ""
+    print(f"model:={files.model}{policy}")
     return 0
 
 
@@ -121,10 +171,20 @@ def prepare(
         options: what, and how much.
         files: where to keep it.
         tell: told one line per step done.
+
+    Raises:
+        ConfigError: the task that is demonstrated has other observations or actions.
     """
-    arm = named_arm_task(options.task, RobotConfig.load(options.robot), threads=0)
-    preparation = Preparation(arm, options.config(arm.visual), files, tell)
+    arm, shown = options.make_task(options.task), options.make_task(options.shown_task)
+    preparation = Preparation(arm, options.config(arm.visual), files, tell, shown_task=shown)
     _ = preparation.demonstrations, preparation.encoder
+    if options.imitates:
+        _imitate(preparation, options, tell)
+    return files
+
+
+def _imitate(preparation: Preparation, options: PrepareOptions, tell: Tell) -> None:
+    """Pre-train a policy, and try it."""
     task, rng = preparation.seen_task, np.random.default_rng(options.seed)
     policy = GaussianPolicy.for_task(task, PolicyConfig(), rng)
     if preparation.imitate(policy, rng):
@@ -133,4 +193,3 @@ def prepare(
             f"{task.name}: without noise, the imitated policy succeeds in {succeeded.sum()} of "
             f"{options.trials} episodes"
         )
-    return files

@@ -35,6 +35,7 @@ class LearnerConfig:
     Attributes:
         task: what is learnt, a task of the arm.
         robot: file in config/robots/, or a path.
+        dynamics: how the simulated arm moves; see `ArmNodeConfig`.
         learner: what learns; its own settings are parameters under its name.
         bonus: what rewards exploration; curiosity is a node of its own, others live in the
             learner.
@@ -47,6 +48,7 @@ class LearnerConfig:
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
         resume: go on from the checkpoint in `folder`.
+        keep_observations: keep the numbers of all observations in `folder`, images left out.
         recorded: wait until a recorder hears us, so that it misses nothing.
         operator_confirmed: answer the arm's question for its operator beforehand; leave it
             false on a real arm.
@@ -58,6 +60,7 @@ class LearnerConfig:
 
     task: str = "reach"
     robot: str = "jaco.yaml"
+    dynamics: str = ""
     learner: str = "trpo"
     bonus: str = "curiosity"
     bonus_weight: float = 0.1
@@ -69,6 +72,7 @@ class LearnerConfig:
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
     resume: bool = False
+    keep_observations: bool = False
     recorded: bool = False
     operator_confirmed: bool = False
     start_timeout_s: float = 60.0
@@ -94,7 +98,8 @@ class LearnerConfig:
 
     def make_task(self) -> ArmTask:
         """The task, in a cell of which only the geometry is used."""
-        return named_arm_task(self.task, RobotConfig.load(self.robot), threads=1)
+        robot = RobotConfig.load(self.robot)
+        return named_arm_task(self.task, robot, threads=1, dynamics=self.dynamics)
 
     def perceive(self, task: ArmTask) -> Task:
         """The task as the policy sees it: through the model's encoder, if it is visual."""

@@ -140,7 +140,8 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _cell(self) -> SimulatedCell:
         """The task's own cell, so that the arm moves exactly as the task does in process."""
-        task = named_arm_task(self.config.task, self._robot, threads=1)
+        config = self.config
+        task = named_arm_task(config.task, self._robot, threads=1, dynamics=config.dynamics)
         return SimulatedCell(
             task.robot,
             task.stepper,

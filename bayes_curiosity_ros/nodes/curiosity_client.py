@@ -10,13 +10,13 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.task import Future
 
-from bayes_curiosity_interfaces.msg import IntrinsicReward, Observation, Status
+from bayes_curiosity_interfaces.msg import CuriosityState, IntrinsicReward, Observation, Status
 from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 
 SERVICES = {
@@ -48,6 +48,8 @@ class CuriosityClient:
 
     Attributes:
         paid: the rewards so far, as the bonus that learning sees.
+        information: what the model had learnt since its prior before the newest episode, in
+            [nats]; 0 until this learner's first update is answered.
         lost: rewards that did not come by topic and were asked for by service.
         topics: what the curiosity node publishes.
     """
@@ -57,6 +59,7 @@ class CuriosityClient:
     def __init__(
         self, node: Node, waiter: Waiter, observations: Publisher, timeout_s: float
     ) -> None:
+        self._node = node
         self._waiter = waiter
         self._observations = observations
         self._timeout_s = timeout_s
@@ -67,6 +70,8 @@ class CuriosityClient:
         self._episode = 0
         self._update: Future | None = None
         self._held: list[Observation] = []
+        self._prior: float | None = None
+        self.information = 0.0
         self.lost = 0
         self.paid = GatheredBonus()
         self._inbox = node.create_subscription(
@@ -83,6 +88,7 @@ class CuriosityClient:
             timeout_s,
             "the services of the curiosity node (is it running?)",
         )
+        self._ask_for_prior(timeout_s)
 
     def begin(self, episode: int) -> None:
         """Rewards from now on belong to this episode."""
@@ -124,6 +130,18 @@ class CuriosityClient:
         """Read what `save` wrote."""
         self._call("load", ModelFile.Request(path=str(path)))
 
+    def _ask_for_prior(self, timeout_s: float) -> None:
+        """Learn the log-determinant of the model's prior, which its latched state tells."""
+
+        def take(state: CuriosityState) -> None:
+            self._prior = state.log_determinant - state.information
+
+        inbox = self._node.create_subscription(
+            CuriosityState, "curiosity/state", take, LATCHED_QOS
+        )
+        self._waiter.until(lambda: self._prior is not None, timeout_s, "curiosity/state")
+        self._node.destroy_subscription(inbox)
+
     def _gathered(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         messages = [self._rewards[step] for step in range(count)]
         for message in messages:
@@ -149,7 +167,8 @@ class CuriosityClient:
         if self._update is not None:
             pending, self._update = self._update, None
             answer = self._waiter.answer(self._clients["update"], pending, self._timeout_s)
-            _accepted("update", answer)
+            determinant = _accepted("update", answer).log_determinant
+            self.information = determinant - (self._prior or 0.0)
         for observation in self._held:
             self._observations.publish(observation)
         self._held.clear()
@@ -174,6 +193,7 @@ class NoCuriosity:
     """
 
     topics: tuple[str, ...] = ()
+    information = 0.0
 
     def __init__(self, observations: Publisher) -> None:
         self._observations = observations

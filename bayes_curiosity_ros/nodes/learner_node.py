@@ -25,11 +25,13 @@ from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.cell import EpisodeAbortedError
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
-from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow
+from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow, progress_line
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gatherer import CellGatherer
 from bayes_curiosity_ros.learning.perception import seen_with, vectors_for
 from bayes_curiosity_ros.learning.settings import LearnerConfig, make_bonus, make_trainer
+from bayes_curiosity_ros.learning.trail import NAME as TRAIL
+from bayes_curiosity_ros.learning.trail import Trail
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import doubles
@@ -66,10 +68,12 @@ class LearnerNode(QuietTopics, Node):
         self._waiter = Waiter(executor, ending)
         task = config.make_task()
         self.task = config.perceive(task)
+        self._vector_size = task.observation_size
         self.iteration = 0
         self._paused = False
         self._seen: list[Observations] = []
         self._log: EpisodeLog | None = None
+        self._trail: Trail | None = None
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
@@ -185,7 +189,10 @@ class LearnerNode(QuietTopics, Node):
             self._curiosity.load(self._model_path(self.iteration))
         else:
             self._curiosity.reset()
-        self._log = EpisodeLog(Path(config.folder) / LOG, until=self.gatherer.episode)
+        folder = Path(config.folder)
+        self._log = EpisodeLog(folder / LOG, until=self.gatherer.episode)
+        if config.keep_observations:
+            self._trail = Trail(folder / TRAIL, self._log.kept, self._vector_size)
         self._began_s, self._first_timestep = time.monotonic(), self.trainer.timesteps
 
     def begin(self, episode: int) -> None:
@@ -210,17 +217,12 @@ class LearnerNode(QuietTopics, Node):
 
     def end(self, episode: Episodes, timesteps: int) -> None:
         """Ask what the episode earned, take it in, and tell."""
-        rewards, curiosity = self._curiosity.finish(Observations.concatenate(self._seen))
-        ended = "failure" if episode.terminated[0] else "time_limit"
-        row = EpisodeRow(
-            self.gatherer.episode,
-            timesteps,
-            episode.steps,
-            "success" if episode.succeeded[0] else ended,
-            float(episode.returns()[0]),
-            float(rewards[1:].sum()),
-            float(curiosity.mean()),
-        )
+        seen = Observations.concatenate(self._seen)
+        rewards, curiosity = self._curiosity.finish(seen)
+        number, information = self.gatherer.episode, self._curiosity.information
+        row = EpisodeRow.of(episode, number, timesteps, rewards, curiosity, information)
+        if self._trail is not None:
+            self._trail.add(seen.vectors)
         self.log.add(row)
         self._publish_summary(OUTCOMES[row.outcome], row)
         self._show_progress(row)
@@ -284,12 +286,8 @@ class LearnerNode(QuietTopics, Node):
         if now - self._shown_s < (PROGRESS_S if live else 50 * PROGRESS_S):
             return
         self._shown_s = now
-        line = (
-            f"episode {row.episode:5d}  steps {row.timesteps:6d}/{self.config.timesteps}  "
-            f"success/steps {self.log.successes_per_timestep:.3f}  "
-            f"curiosity {row.mean_curiosity:+.2f} nats  "
-            f"{self._steps_per_second(row.timesteps):4.0f} steps/s"
-        )
+        speed = self._steps_per_second(row.timesteps)
+        line = progress_line(list(self.log.recent), self.config.timesteps, speed)
         print(f"\r\x1b[K{line}" if live else line, end="" if live else "\n", flush=True)
 
 

@@ -24,6 +24,8 @@ class TaskEntry:
         horizon: steps after which an episode is truncated.
         environment: its Gymnasium environment, as "module:class", which takes the task's name.
         arm: whether an arm carries it out, so that it can be learnt over ROS.
+        embedding_from: task of the arm whose demonstrations an embedding for this one is learnt
+            from, unless the user says otherwise; "" for this task itself.
     """
 
     name: str
@@ -32,6 +34,7 @@ class TaskEntry:
     horizon: int
     environment: str = "bayes_curiosity_ros.tasks.gymnasium_env:TaskEnv"
     arm: bool = False
+    embedding_from: str = ""
 
 
 # The classic tasks first: they need no MuJoCo.

@@ -13,7 +13,7 @@ from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.exports.registry import EXPORTS, Exported, ExportSource, export
 from bayes_curiosity_ros.bags.reader import BagReader
-from bayes_curiosity_ros.bags.redrive import Redriver
+from bayes_curiosity_ros.bags.redrive import Redriver, recorded_dynamics
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.curiosity.model_file import load_model, model_id
@@ -170,11 +170,11 @@ def test_bags_of_different_tasks_are_not_mixed(tmp_path, capsys):
     assert "'reach'" in capsys.readouterr().err
 
 
-def record_simulation(path, task_name, steps=15, episodes=2):
+def record_simulation(path, task_name, dynamics="", steps=15, episodes=2):
     """A bag of the simulated arm, moved at random, as its node publishes it."""
-    task = make_task(task_name)
+    task = make_task(task_name, dynamics=dynamics or None)
     rng = np.random.default_rng(5)
-    bag = begin_bag(path, {"task": task_name})
+    bag = begin_bag(path, {"task": task_name, "settings": json.dumps({"dynamics": dynamics})})
     time = START_NS
 
     def write(name, message):
@@ -208,14 +208,21 @@ def record_simulation(path, task_name, steps=15, episodes=2):
     bag.close()
 
 
-@pytest.mark.parametrize("task", ["reach", "grasp"])
-def test_the_simulated_arm_goes_the_same_way_again(tmp_path, task, capsys):
-    record_simulation(tmp_path / "bag", task)
-    redriver = Redriver(task)
+@pytest.mark.parametrize(
+    ("task", "dynamics"), [("reach", ""), ("grasp", ""), ("parked_reach", "kinematic")]
+)
+def test_the_simulated_arm_goes_the_same_way_again(tmp_path, task, dynamics, capsys):
+    record_simulation(tmp_path / "bag", task, dynamics)
+    redriver = Redriver(task, dynamics=dynamics)
     for episode in read_episodes(BagReader(tmp_path / "bag")):
         assert redriver.drive(episode).deviation_rad.max() <= 1e-9
     assert main(["replay", str(tmp_path / "bag"), "--redrive"]) == 0
     assert "2 episodes driven again, 0 not" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("settings", ["", "by hand", "[1]", "{}"])
+def test_settings_that_name_no_dynamics_leave_the_robots_own(settings):
+    assert recorded_dynamics(settings) == ""
 
 
 def test_what_cannot_be_driven_is_said(tmp_path, capsys):

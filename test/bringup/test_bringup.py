@@ -43,6 +43,22 @@ def test_simulation_is_the_default():
     assert files_of(found["arm"]) == ["common.yaml", "sim.yaml"]
 
 
+def test_arm_and_learner_agree_on_the_dynamics():
+    found = specs(task="parked_reach", dynamics="kinematic")
+    assert {found[name].parameters["dynamics"] for name in ("arm", "learner")} == {"kinematic"}
+    with pytest.raises(ConfigError, match="dynamics"):
+        specs(dynamics="elastic")
+
+
+@pytest.mark.parametrize("task", ["parked_reach", "visual_parked_reach"])
+def test_a_task_may_have_a_file_of_its_own(task):
+    assert files_of(specs(task=task)["learner"]) == [
+        "common.yaml",
+        "sim.yaml",
+        "parked_reach.yaml",
+    ]
+
+
 @pytest.mark.parametrize("arm", REAL)
 def test_a_real_arm_has_its_own_files_and_no_simulated_camera(arm):
     found = specs(arm=arm, **REAL[arm])

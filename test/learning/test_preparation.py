@@ -59,3 +59,31 @@ def test_the_same_seed_prepares_the_same(visual, tmp_path):
     assert model_id(encoders[0]) == model_id(encoders[1])
     shown = [Demonstrations.load(files.demonstrations).images for files in (visual, again)]
     np.testing.assert_array_equal(*shown)
+
+
+@pytest.mark.parametrize(
+    ("task", "shown"),
+    [("reach", "reach"), ("parked_reach", "reach"), ("visual_parked_reach", "visual_reach")],
+)
+def test_a_parked_arm_learns_its_embedding_from_another_pose_and_imitates_nothing(task, shown):
+    options = PrepareOptions(task=task)
+    assert options.shown_task == shown
+    assert options.imitates == (task == shown)
+    assert PrepareOptions(task=task, embedding_from=task).imitates
+
+
+def test_a_model_without_a_policy(tmp_path):
+    lines: list[str] = []
+    options = PrepareOptions(task="parked_reach", dynamics="kinematic", **SMALL)
+    files = prepare(options, PreparedFiles.within(tmp_path), lines.append)
+    assert Demonstrations.load(files.demonstrations).task == "reach"
+    assert load_model(files.model).trained
+    assert not files.policy.exists()
+    own = PreparedFiles.within(tmp_path / "own")
+    assert not prepare(PrepareOptions(imitate=False, **SMALL), own).policy.exists()
+
+
+def test_demonstrations_with_other_observations_are_refused(tmp_path):
+    options = PrepareOptions(task="reach", embedding_from="visual_reach", **SMALL)
+    with pytest.raises(ConfigError, match="cannot serve the other"):
+        prepare(options, PreparedFiles.within(tmp_path))

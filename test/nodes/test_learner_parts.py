@@ -6,11 +6,17 @@ import pytest
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, ModelFileError
 from bayes_curiosity_ros.learning.cell import TaskCell, episode_seeds, run_episode
-from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow, read_log
+from bayes_curiosity_ros.learning.episode_log import (
+    EpisodeLog,
+    EpisodeRow,
+    progress_line,
+    read_log,
+)
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.learning.pretrained import load_policy, save_policy
 from bayes_curiosity_ros.learning.rollout import run_episodes
 from bayes_curiosity_ros.learning.settings import LearnerConfig, make_bonus
+from bayes_curiosity_ros.learning.trail import Trail, read_trail
 from bayes_curiosity_ros.nodes.conversions.arm_states import (
     arm_state_of_message,
     message_of_arm_state,
@@ -180,3 +186,40 @@ def test_a_learner_without_a_policy_to_imitate_says_so():
 def test_bad_learner_settings_are_named(options, words):
     with pytest.raises(ConfigError, match=words):
         LearnerConfig(**options)
+
+
+def test_success_and_the_papers_metric_have_windows_of_their_own(tmp_path):
+    log = EpisodeLog(tmp_path / "log.csv")
+    for number in range(1, 51):
+        log.add(row(number, "success" if number > 40 else "failure"))
+    assert log.successes_per_timestep == pytest.approx(0.1)
+    assert "success  20%" in progress_line(list(log.recent), 1000, 50.0)
+    assert "0:10 left" in progress_line(list(log.recent), 1000, 50.0)
+    assert "? left" in progress_line(list(log.recent), 1000, 0.0)
+
+
+def test_a_log_of_an_older_version_can_be_read(tmp_path):
+    path = tmp_path / "log.csv"
+    log = EpisodeLog(path)
+    log.add(row(1))
+    log.close()
+    lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines))
+    assert read_log(path) == [row(1)]
+
+
+def test_a_trail_is_cut_to_a_checkpoint(tmp_path):
+    path, steps = tmp_path / "trail", np.arange(22.0).reshape(11, 2)
+    trail = Trail(path, (), 2)
+    for _ in range(2):
+        trail.add(steps)
+    trail.close()
+    resumed = Trail(path, [row(1)], 2)
+    resumed.add(-steps)
+    resumed.close()
+    np.testing.assert_array_equal(read_trail(path, 2), np.concatenate([steps, -steps]))
+    with path.open("ab") as file:
+        file.write(b"half")
+    assert len(read_trail(path, 2)) == 22
+    Trail(path, (), 2).close()
+    assert len(read_trail(path, 2)) == 0

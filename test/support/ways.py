@@ -83,6 +83,8 @@ WAYS: dict[str, Way] = {
         "--timesteps 60 --output HERE/output/seen", after=SEEN, folder="seen"
     ),
     rf"{CLI} up --task near_reach .*": plugged_in,
+    rf"{CLI} up --task parked_reach .*": understood,
+    rf"{CLI} explore( --resume.*)?": understood,
     rf"{CLI} up --resume( .*)?": up("--timesteps 300", after=RECORDED),
     rf"{CLI} up( --task reach| --bonus curiosity| --record)*": up("--record --timesteps 150"),
     rf"{CLI} surface": command(),

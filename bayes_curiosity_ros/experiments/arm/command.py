@@ -216,13 +216,14 @@ def _launch_arguments(
 
 
 def _settings(arguments: argparse.Namespace, bonus: str) -> ArmSettings:
+    chosen = _launch_arguments(arguments, bonus, 0, Path())
     return ArmSettings(
         bonus,
         arguments.timesteps,
         arguments.arm,
         arguments.robot,
         arguments.imitation_epochs,
-        digest([Path(file).read_text() for file in parameter_files(vars(arguments))]),
+        digest([Path(file).read_text() for file in parameter_files(chosen)]),
     )
 
 

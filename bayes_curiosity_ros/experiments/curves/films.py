@@ -71,7 +71,7 @@ def write_film(trainer: Trainer, arm: ArmTask, path: Path) -> None:
     def act(states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return behaviour.act(trainer.task.observe(states), 0)
 
-    frames = _frames(arm, list(episodes(arm, act, EPISODES, SEED)))
+    frames = frames_of(arm, list(episodes(arm, act, EPISODES, SEED)))
     frame_s = arm.robot.world.control_step_s
     save(frames, path, frame_s)
     while path.stat().st_size > MAX_BYTES:
@@ -79,7 +79,8 @@ def write_film(trainer: Trainer, arm: ArmTask, path: Path) -> None:
         save(frames, path, frame_s)
 
 
-def _frames(arm: ArmTask, states: list[np.ndarray]) -> list[np.ndarray]:
+def frames_of(arm: ArmTask, states: list[np.ndarray]) -> list[np.ndarray]:
+    """A picture of every state."""
     try:
         return list(film(arm, iter(states), *SIZE))
     except CameraError:  # no OpenGL here; rays need none

@@ -20,6 +20,7 @@ class ArmNodeConfig:
         backend: name of the arm, one of `robot.arms.arm.ARMS`.
         robot: file in config/robots/, or a path: which arm on which table.
         task: what is learnt; decides where the arm starts and, in simulation, where the object is.
+        dynamics: how a simulated arm moves, "physics" or "kinematic"; "" for the robot's own.
         collisions: check every pose for collisions before it is commanded. Off in simulated
             learning, where a collision is an outcome; a real arm insists on it.
         autostart: configure and activate without being asked.
@@ -32,6 +33,7 @@ class ArmNodeConfig:
     backend: str = "sim"
     robot: str = "jaco.yaml"
     task: str = "reach"
+    dynamics: str = ""
     collisions: bool = False
     autostart: bool = True
     max_speed_deg_s: float = 10.0

@@ -37,15 +37,27 @@ def make_arm_task(arguments: argparse.Namespace, threads: int = 0) -> ArmTask:
 
 
 def named_arm_task(
-    name: str, robot: RobotConfig, threads: int = 0, randomization: Randomization | None = None
+    name: str,
+    robot: RobotConfig,
+    threads: int = 0,
+    randomization: Randomization | None = None,
+    dynamics: str = "",
 ) -> ArmTask:
     """The arm's task of this name, on this robot.
+
+    Args:
+        name: name of the task.
+        robot: the arm and its table.
+        threads: threads to step on; 0 for one per core.
+        randomization: worlds to draw an episode's from; None for always the same.
+        dynamics: "physics" or "kinematic"; "" for the robot's own.
 
     Raises:
         ConfigError: no such task, or none for an arm.
     """
     if name not in arm_task_names():
         raise unknown_name("task of an arm", name, arm_task_names())
-    task = make_task(name, robot=robot, threads=threads, randomization=randomization)
+    options = {"threads": threads, "randomization": randomization, "dynamics": dynamics or None}
+    task = make_task(name, robot=robot, **options)
     assert isinstance(task, ArmTask)
     return task

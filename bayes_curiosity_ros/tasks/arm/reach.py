@@ -109,6 +109,7 @@ class ParkedReach(Reach):
 
     name = "parked_reach"
     horizon = 60
+    embedding_from = "reach"
     usual_placement = Placement(turn_rad=1.0)
     usual_config = ReachConfig.sparse()
 

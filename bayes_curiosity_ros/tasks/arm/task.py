@@ -91,6 +91,7 @@ class ArmTask(Task):
     Attributes:
         grips: whether the object can be touched and there is a gripper to hold it with.
         commands_gripper: whether the last action is the gripper's.
+        embedding_from: see `TaskEntry`; named as where the object's position is observed.
 
     Raises:
         ConfigError: a setting is out of bounds, the parked arm touches something, or the robot
@@ -100,6 +101,7 @@ class ArmTask(Task):
     grips: bool
     extra_columns: int
     usual_placement = Placement()
+    embedding_from = ""
 
     def __init__(
         self,
@@ -319,9 +321,18 @@ def register_arm_task(title: str, visual_title: str) -> Callable[[ArmTaskT], Arm
 
     def decorate(task: ArmTaskT) -> ArmTaskT:
         seen = partial(task, visual=True)
-        named = (task.name, task, title), (f"visual_{task.name}", seen, visual_title)
-        for name, make, shown_as in named:
-            TASKS.add(TaskEntry(name, make, shown_as, task.horizon, environment, arm=True))
+        for prefix, make, shown_as in ("", task, title), ("visual_", seen, visual_title):
+            TASKS.add(
+                TaskEntry(
+                    f"{prefix}{task.name}",
+                    make,
+                    shown_as,
+                    task.horizon,
+                    environment,
+                    arm=True,
+                    embedding_from=task.embedding_from and f"{prefix}{task.embedding_from}",
+                )
+            )
         return task
 
     return decorate

@@ -1,0 +1,142 @@
+"""The runs beside the one over ROS: the same episodes' starts, learner and pricing, in process."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityStream, Scores
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
+from bayes_curiosity_ros.experiments.parked.settings import OVER_ROS, Comparison
+from bayes_curiosity_ros.learning.cell import EpisodeAbortedError, TaskCell
+from bayes_curiosity_ros.learning.checkpoint import load_checkpoint
+from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow
+from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.gathered import GatheredBonus
+from bayes_curiosity_ros.learning.gatherer import Audience, CellGatherer
+from bayes_curiosity_ros.learning.settings import make_bonus, make_trainer
+from bayes_curiosity_ros.learning.trail import NAME as TRAIL
+from bayes_curiosity_ros.learning.trail import Trail
+from bayes_curiosity_ros.learning.trainer import Trainer
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+
+
+class Nobody:
+    """Audience of episodes that nobody watches."""
+
+    def begin(self, episode: int) -> None:
+        pass
+
+    def see(self, step: int, observation: np.ndarray) -> None:
+        pass
+
+    def end(self, episode: Episodes, timesteps: int) -> None:
+        pass
+
+    def abort(self, error: EpisodeAbortedError) -> None:
+        raise error  # a simulated cell in this process is never stopped
+
+
+class Observer(Nobody):
+    """Audience of the episodes: prices each as the curiosity node would, and keeps the log.
+
+    Args:
+        curiosity: what prices observations; None where nobody does.
+        log: what came of every episode.
+        trail: every observation.
+
+    Attributes:
+        paid: rewards of the episodes, as the bonus that learning sees.
+    """
+
+    def __init__(self, curiosity: Curiosity | None, log: EpisodeLog, trail: Trail) -> None:
+        self.paid = GatheredBonus()
+        self._curiosity = curiosity
+        self._log = log
+        self._trail = trail
+        self._number = 0
+        self._seen: list[np.ndarray] = []
+        self._stream: CuriosityStream | None = None
+        self._scores: list[Scores] = []
+
+    def begin(self, episode: int) -> None:
+        self._number = episode
+        self._seen.clear()
+        self._scores.clear()
+
+    def see(self, step: int, observation: np.ndarray) -> None:
+        self._seen.append(observation.copy())
+        if self._curiosity is None:
+            return
+        row = Observations(observation[None])
+        if step == 0:
+            self._stream = self._curiosity.begin(row)
+            self._scores.append(self._stream.first)
+        elif self._stream is not None:
+            self._scores.append(self._stream.take(row))
+
+    def end(self, episode: Episodes, timesteps: int) -> None:
+        vectors = np.array(self._seen)
+        rewards = curiosity = np.zeros(len(vectors))
+        information = 0.0
+        if self._curiosity is not None:
+            scores = Scores.joined(self._scores)
+            rewards, curiosity = scores.reward, scores.curiosity
+            information = self._curiosity.regression.information
+            self._curiosity.observe(Observations(vectors))
+            self.paid.add(rewards[1:])
+        self._trail.add(vectors)
+        self._log.add(
+            EpisodeRow.of(episode, self._number, timesteps, rewards, curiosity, information)
+        )
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._log.close()
+        self._trail.close()
+
+
+def run_in_process(runs: Comparison, method: str) -> list[EpisodeRow]:
+    """One whole run without ROS, from its first episode; no rows: the log has them."""
+    torch.set_num_threads(1)
+    task, folder = runs.make_task(), runs.folder_of(method)
+    curiosity = None
+    if BONUSES[runs.methods[method].bonus].node:
+        curiosity = Curiosity(runs.preparation().encoder, runs.curiosity(method))
+    trail = Trail(folder / TRAIL, (), task.observation_size)
+    observer = Observer(curiosity, EpisodeLog(runs.log_of(method)), trail)
+    bonus = _bonus(runs, method, task, observer.paid)
+    trainer = _trainer(runs, method, task, bonus, observer)
+    while trainer.timesteps < runs.timesteps:
+        trainer.iterate()
+    observer.close()
+    return []
+
+
+def first_trainer(runs: Comparison, task: ArmTask) -> Trainer:
+    """The run over ROS before its first iteration."""
+    return _trainer(runs, OVER_ROS, task, GatheredBonus(), Nobody())
+
+
+def trained(runs: Comparison, task: ArmTask) -> Trainer:
+    """The run over ROS as its checkpoint has it."""
+    trainer = first_trainer(runs, task)
+    load_checkpoint(runs.checkpoint, trainer)
+    return trainer
+
+
+def _trainer(
+    runs: Comparison, method: str, task: ArmTask, bonus: Bonus, audience: Audience
+) -> Trainer:
+    config = runs.learner(method)
+    gatherer = CellGatherer(task, TaskCell(task), audience, config.seed, config.iteration_steps)
+    return make_trainer(config, runs.trpo, task, bonus, gatherer)
+
+
+def _bonus(runs: Comparison, method: str, task: ArmTask, paid: GatheredBonus) -> Bonus:
+    chosen = runs.methods[method]
+    if not BONUSES[chosen.bonus].node:
+        return make_bonus(runs.learner(method), task)
+    return Shuffled(paid, runs.seed) if chosen.shuffled else paid

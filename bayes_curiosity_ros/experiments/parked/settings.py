@@ -1,0 +1,183 @@
+"""What the runs of the comparison have in common, from the experiment's own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bayes_curiosity_ros.bringup.arguments import defaults
+from bayes_curiosity_ros.configuration.settings import build
+from bayes_curiosity_ros.curiosity.curiosity import CuriosityConfig, preset_config
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.settings import (
+    CellSettings,
+    ExperimentSettings,
+    Method,
+    load_settings,
+)
+from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.learning.policy import PolicyConfig
+from bayes_curiosity_ros.learning.preparation import Preparation, PreparedFiles, Tell
+from bayes_curiosity_ros.learning.settings import CHECKPOINT, LearnerConfig
+from bayes_curiosity_ros.learning.trpo import TrpoConfig
+from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.tasks.arm.names import named_arm_task
+from bayes_curiosity_ros.tasks.arm.task import ArmTask
+
+CONFIG = "exploration.yaml"
+TASK, LEARNER = "parked_reach", "trpo"
+OVER_ROS = "curiosity"
+IN_PROCESS = ("none", "placebo")
+METHODS = (OVER_ROS, *IN_PROCESS)
+LOG = "episodes.csv"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs that differ in their method alone, and where they are kept.
+
+    Attributes:
+        cell: settings of the run over ROS; those of the others differ in their method.
+        methods: how each run explores, by name.
+        folder: folder of everything.
+        seed: seed of every run, which decides first policies, placements and noise.
+        timesteps: control steps of each run.
+    """
+
+    cell: CellSettings
+    methods: Mapping[str, Method]
+    folder: Path
+    seed: int
+    timesteps: int
+
+    def __post_init__(self) -> None:
+        _require_known_over_ros(self.cell)
+        _ = self.learner(OVER_ROS)  # which checks its numbers
+
+    @property
+    def files(self) -> PreparedFiles:
+        """What is made before learning."""
+        return PreparedFiles.within(self.folder)
+
+    def folder_of(self, method: str) -> Path:
+        """Folder of one run."""
+        return self.folder / method
+
+    def log_of(self, method: str) -> Path:
+        """What came of every episode of one run."""
+        return self.folder_of(method) / LOG
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the run over ROS is saved."""
+        return self.folder_of(OVER_ROS) / CHECKPOINT
+
+    @property
+    def dynamics(self) -> str:
+        """How the arm moves; "" for the robot's own."""
+        return str(self.cell.options.get("dynamics", ""))
+
+    def make_task(self, name: str = TASK) -> ArmTask:
+        """A task of the arm as these runs have it."""
+        return named_arm_task(name, RobotConfig.load(), threads=1, dynamics=self.dynamics)
+
+    def preparation(self, tell: Tell = print) -> Preparation:
+        """Demonstrations of the other task, and the embedding made of them."""
+        shown = self.make_task(self.cell.embedding_from) if self.cell.embedding_from else None
+        task = self.make_task()
+        return Preparation(task, self.cell.preparation, self.files, tell, shown_task=shown)
+
+    def learner(self, method: str) -> LearnerConfig:
+        """Parameters of one run's learner."""
+        return LearnerConfig(
+            task=TASK,
+            dynamics=self.dynamics,
+            learner=LEARNER,
+            bonus=self.methods[method].bonus,
+            seed=self.seed,
+            timesteps=self.timesteps,
+            iteration_steps=self.cell.learning.min_steps,
+            hidden=self.cell.learning.policy.hidden,
+            folder=str(self.folder_of(method)),
+        )
+
+    @property
+    def trpo(self) -> TrpoConfig:
+        """Settings of every run's TRPO."""
+        return build(TrpoConfig, self.cell.learning.options, f"{CONFIG}: {LEARNER}")
+
+    def curiosity(self, method: str) -> CuriosityConfig:
+        """How a method prices observations."""
+        return preset_config(self.methods[method].options, f"{CONFIG}: {method}")
+
+    def bringup(self, resume: bool) -> dict[str, str]:
+        """Arguments of the bringup for the run over ROS, all of them."""
+        given = {
+            "task": TASK,
+            "dynamics": self.dynamics,
+            "learner": LEARNER,
+            "bonus": self.methods[OVER_ROS].bonus,
+            "seed": str(self.seed),
+            "timesteps": str(self.timesteps),
+            "model": str(self.files.model.resolve()),
+            "output": str(self.folder_of(OVER_ROS)),
+            "resume": str(resume).lower(),
+            "params_file": str(self._parameter_file().resolve()),
+        }
+        return defaults() | given
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the nodes that no argument decides, as ROS reads them."""
+        learner, options = self.learner(OVER_ROS), dict(self.methods[OVER_ROS].options)
+        mine = {"iteration_steps": learner.iteration_steps, "hidden": list(learner.hidden)}
+        mine |= {"keep_observations": True, LEARNER: self.cell.learning.options}
+        priced = {"preset": options.pop("preset", ""), "curiosity": options}
+        return {
+            "/**/learner": {"ros__parameters": mine},
+            "/**/curiosity": {"ros__parameters": priced},
+        }
+
+    def how_to_go_on(self, timesteps: int) -> str:
+        """The command that goes on with these runs, to so many control steps each."""
+        words = ["bayes-curiosity explore", f"--output {self.folder}", f"--timesteps {timesteps}"]
+        if self.checkpoint.exists():
+            words.insert(1, "--resume")
+        if self.seed:
+            words.append(f"--seed {self.seed}")
+        return " ".join(words)
+
+    def _parameter_file(self) -> Path:
+        path = self.folder / "parameters.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, yaml.safe_dump(self.parameters(), sort_keys=False).encode())
+        return path
+
+
+def comparison(folder: Path, seed: int, timesteps: int) -> Comparison:
+    """The comparison as config/experiments/exploration.yaml has it.
+
+    Raises:
+        ConfigError: a setting is bad, or one that a run over ROS does not know.
+    """
+    settings: ExperimentSettings = load_settings(find("config/experiments", CONFIG))
+    cells = {name: settings.cell(Cell(TASK, LEARNER, name)) for name in METHODS}
+    methods = {name: cell.method for name, cell in cells.items()}
+    return Comparison(cells[OVER_ROS], methods, folder, seed, timesteps)
+
+
+def _require_known_over_ros(cell: CellSettings) -> None:
+    unknown = sorted(cell.options.keys() - {"dynamics"})
+    if unknown:
+        raise ConfigError(
+            f"{CONFIG}: {TASK} has the options {', '.join(unknown)}; over ROS there is "
+            "only dynamics to choose"
+        )
+    policy = cell.learning.policy
+    if policy != PolicyConfig(policy.hidden):
+        raise ConfigError(f"{CONFIG}: {policy}; over ROS only `hidden` of a policy can be chosen")
