@@ -10,7 +10,10 @@ import sys
 from collections.abc import Callable
 
 import rclpy
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -20,6 +23,9 @@ from bayes_curiosity_ros.nodes.executor import one_thread
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
+# For timers that guard something: with use_sim_time, a node's own clock stands while nobody
+# publishes /clock, and its timers with it.
+STEADY_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> int:
@@ -39,10 +45,12 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         node = make()
         executor = node.make_executor() if isinstance(node, Guarded) else one_thread()
         executor.add_node(node)
-        # A timer of the node's wakes the executor for less than a timeout of every wait would.
-        node.create_timer(WAKE_S, lambda: None)
         while rclpy.ok() and not ending.wanted:
-            executor.spin_once()
+            try:
+                executor.spin_once(timeout_sec=WAKE_S)
+            except rclpy_implementation.RCLError as error:
+                # A lifecycle transition that there is none of now must not end the node.
+                node.get_logger().error(f"not served: {error}")
         reason, code = ending.wanted or "the graph was shut down", 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
@@ -50,8 +58,8 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         reason, code = str(error), 2
         print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
     finally:
-        if isinstance(node, Guarded):
-            node.close(reason)
+        if not _closed(node, reason):
+            code = 1
         if executor is not None:
             executor.shutdown()  # while there is a context to let go of
         rclpy.try_shutdown()
@@ -68,7 +76,22 @@ class Guarded:
         return one_thread()
 
     def close(self, reason: str) -> None:
-        """Bring everything to rest; the graph is still there."""
+        """Bring everything to rest; the graph is still there.
+
+        Raises:
+            BayesCuriosityError: that was not possible; the process ends with code 1.
+        """
+
+
+def _closed(node: Node | None, reason: str) -> bool:
+    """Whether a node could bring everything to rest."""
+    try:
+        if isinstance(node, Guarded):
+            node.close(reason)
+    except BayesCuriosityError as error:
+        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 class Ending:

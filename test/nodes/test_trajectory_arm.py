@@ -165,7 +165,7 @@ def test_silent_joint_states_are_an_error(arm, controller):
             arm.move(np.zeros(6), 0.0, TIMEOUT_S)
 
     controller.silent = True
-    with pytest.raises(ArmError, match="no joint states on driver/state"):
+    with pytest.raises(ArmError, match="no joint states on /driver/state"):
         ask_on()
     controller.silent = False
 
@@ -227,7 +227,7 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
     assert trigger("confirm").success
     assert reset(1).code == Status.OK
     wait_for(moved, "first step")
-    halted = eventually(statuses, lambda m: "no command for" in m.reason)
+    halted = eventually(statuses, lambda m: "halted: no command for" in m.reason)
     assert "the episode is over" in halted.reason
     wait_for(controller.stands_still, "standstill")
     actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))

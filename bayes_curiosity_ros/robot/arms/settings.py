@@ -9,7 +9,7 @@ from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ARMS
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.supervisor import SupervisorConfig
+from bayes_curiosity_ros.robot.supervision import SupervisorConfig
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ArmNodeConfig:
     Attributes:
         backend: name of the arm, one of `robot.arms.arm.ARMS`.
         robot: file in config/robots/, or a path: which arm on which table.
-        task: what is learnt; decides in simulation where the object is put.
+        task: what is learnt; decides where the arm starts and, in simulation, where the object is.
         dynamics: how a simulated arm moves, "physics" or "kinematic"; "" for the robot's own.
         collisions: check every pose for collisions before it is commanded. Off in simulated
             learning, where a collision is an outcome; a real arm insists on it.

@@ -7,21 +7,19 @@ stands still after at most one control step, whatever becomes of this process.
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from builtin_interfaces.msg import Duration
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
+from bayes_curiosity_ros.robot.arms.driver_states import DriverStates, require_not_ours
 from bayes_curiosity_ros.robot.arms.real import RealArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
 HALT_S = 0.05
+# For how long a repeated stop holds the same place, in [s].
+HOLD_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class TrajectoryConfig:
             are those of the robot file.
         driver_fingers: the driver's names of the finger joints, where its joint states have them.
             Without, the safety filter reckons with every angle that the fingers may have.
-        state_timeout_s: joint states older than this stop the arm.
+        state_timeout_s: joint states older than this stop the arm; two periods of the driver's
+            at least.
     """
 
     command_topic: str = "joint_trajectory_controller/joint_trajectory"
@@ -52,7 +53,7 @@ class TrajectoryConfig:
     gripper_topic: str = ""
     driver_joints: tuple[str, ...] = ()
     driver_fingers: tuple[str, ...] = ()
-    state_timeout_s: float = 0.3
+    state_timeout_s: float = 0.15
 
     def __post_init__(self) -> None:
         if not 0.0 < self.state_timeout_s <= 0.5:
@@ -74,9 +75,8 @@ class TrajectoryArm(RealArm):
                 f"trajectory.driver_joints has {len(self._names)} names for "
                 f"{len(robot.arm.joints)} joints"
             )
-        self._news = threading.Condition()
-        self._newest: tuple[float, np.ndarray, np.ndarray] | None = None
-        self._raw = np.zeros(len(self._names))
+        self._raw = self._hold = np.zeros(len(self._names))
+        self._held_s = -np.inf
         self._commands = node.create_publisher(JointTrajectory, config.command_topic, 10)
         self._asked = 0.0
         self._measured_gripper: float | None = None
@@ -85,13 +85,19 @@ class TrajectoryArm(RealArm):
             if config.gripper_topic
             else None
         )
-        node.create_subscription(
-            JointState,
+        self._states = DriverStates(
+            node,
             config.state_topic,
-            self._take,
-            qos_profile_sensor_data,
-            callback_group=ReentrantCallbackGroup(),
+            self._names,
+            config.state_timeout_s,
+            "trajectory",
+            self._take_fingers,
         )
+        require_not_ours(node, self._states, self._names == robot.arm.joints)
+
+    @property
+    def state_topic(self) -> str:
+        return self._states.topic
 
     def open(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
@@ -102,26 +108,27 @@ class TrajectoryArm(RealArm):
                     "is this its topic? (trajectory.command_topic)"
                 )
             time.sleep(0.01)
-        self._wait_for_state(time.monotonic(), deadline)
+        self._states.forget()
+        self._states.wait(time.monotonic(), deadline)
 
     def close(self) -> None:
-        self._newest = None
+        self._states.forget()
 
     def measure(self, timeout_s: float) -> ArmState:
-        limit_s = self.config.state_timeout_s
-        asked = time.monotonic()
-        received, positions, velocities = self._wait_for_state(asked - limit_s, asked + limit_s)
-        self._raw = positions
+        state = self._states.fresh()
+        self._raw, self._received_s = state.positions, state.received_s
+        age_s = time.monotonic() - state.received_s
         return ArmState(
-            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - (asked - received),
-            joints=positions,
-            velocities=velocities,
+            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - age_s,
+            joints=state.positions,
+            velocities=state.velocities,
             fingers=np.zeros(0),
             gripper=self._asked if self._measured_gripper is None else self._measured_gripper,
             contacts=frozenset(),
         )
 
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
+        self._held_s = -np.inf
         # The driver counts turns of a continuous joint in its own way: add to what it said.
         self._send(self._raw + (target - measured), self._dt)
         if self._grippers is not None:
@@ -135,9 +142,21 @@ class TrajectoryArm(RealArm):
             return reported, asked
         return 0.0, 1.0 if self._grippers is None else max(reported, asked)
 
+    def sample(self) -> tuple[float, np.ndarray]:
+        state = self._states.fresh()
+        return state.received_s, state.positions
+
     def halt(self) -> None:
-        newest = self._newest
-        self._send(self._raw if newest is None else newest[1], HALT_S)
+        """Hold where the arm is, if that is known: a trajectory of one step ends by itself, and
+        to hold where the arm was a while ago would move it back there. A stop that is repeated
+        holds the same place: states come late, and the arm would swing between two places."""
+        now_s, newest = time.monotonic(), self._states.newest
+        if now_s - self._held_s > HOLD_S and newest is not None:
+            if now_s - newest.received_s > self._dt + HALT_S:
+                return
+            self._hold, self._held_s = newest.positions, now_s
+        if now_s - self._held_s <= HOLD_S:
+            self._send(self._hold, HALT_S)
 
     def _send(self, positions: np.ndarray, duration_s: float) -> None:
         point = JointTrajectoryPoint(
@@ -146,37 +165,6 @@ class TrajectoryArm(RealArm):
             time_from_start=Duration(nanosec=round(duration_s * 1e9)),
         )
         self._commands.publish(JointTrajectory(joint_names=list(self._names), points=[point]))
-
-    def _wait_for_state(
-        self, since_s: float, deadline_s: float
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """A state received after `since_s`."""
-        with self._news:
-            while self._newest is None or self._newest[0] < since_s:
-                if not self._news.wait(max(deadline_s - time.monotonic(), 0.0)):
-                    raise ArmError(
-                        f"no joint states on {self.config.state_topic} with "
-                        f"{', '.join(self._names)}; is the driver running? "
-                        "(trajectory.state_topic, trajectory.driver_joints)"
-                    )
-            return self._newest
-
-    def _take(self, message: JointState) -> None:
-        """Other joints in the message are none of ours; a broken one is as good as none."""
-        self._take_fingers(message)
-        try:
-            where = [message.name.index(name) for name in self._names]
-            positions = np.array([message.position[index] for index in where])
-            velocities = np.zeros(len(where))
-            if message.velocity:
-                velocities = np.array([message.velocity[index] for index in where])
-        except (ValueError, IndexError):
-            return
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-            return
-        with self._news:
-            self._newest = (time.monotonic(), positions, velocities)
-            self._news.notify_all()
 
     def _take_fingers(self, message: JointState) -> None:
         """They may come in messages of their own."""
