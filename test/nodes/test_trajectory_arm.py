@@ -20,7 +20,7 @@ from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
-from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
+from bayes_curiosity_ros.robot.arms.trajectory import GripperLink, TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from support.graph import eventually, inbox, parameters
@@ -29,7 +29,9 @@ from support.waiting import WAIT_S, wait_for
 COMMANDS, STATES = "driver/command", "driver/state"
 NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
 # The longest wait for joint states that is allowed: a busy machine may be late with them.
-CONFIG = TrajectoryConfig(COMMANDS, STATES, driver_joints=NAMES, state_timeout_s=0.5)
+CONFIG = TrajectoryConfig(
+    command_topic=COMMANDS, state_topic=STATES, driver_joints=NAMES, state_timeout_s=0.5
+)
 TIMEOUT_S = WAIT_S
 PERIOD_S = 0.01
 FILES = parameter_files(defaults() | {"arm": "trajectory"})
@@ -105,7 +107,7 @@ def test_it_is_an_arm_that_goes_where_it_is_told(arm, robot):
 
 def test_the_filter_knows_the_fingers_or_reckons_with_all(arm, robot, controller, background):
     assert arm.gripper_way(0.3, 0.6) == (0.0, 1.0)  # nobody commands them here
-    commanded = replace(CONFIG, gripper_topic="driver/gripper")
+    commanded = replace(CONFIG, gripper=GripperLink("float64", "driver/gripper"))
     told = TrajectoryArm(robot, commanded, background.node)
     assert told.gripper_way(0.3, 0.6) == (0.0, 0.6)  # an object may hold them open
     measured = replace(commanded, driver_fingers=("a_finger",))
@@ -178,13 +180,13 @@ def test_it_goes_home(arm, robot):
 
 
 def test_an_absent_driver_and_unknown_names_are_named(robot, background):
-    other = TrajectoryArm(robot, TrajectoryConfig("nobody/command", STATES), background.node)
+    other = TrajectoryArm(robot, replace(CONFIG, command_topic="nobody/command"), background.node)
     with pytest.raises(ArmError, match="nobody listens to /nobody/command"):
         other.connect(0.2)
 
 
 def test_unknown_joints_are_named(robot, background, controller):
-    other = TrajectoryArm(robot, TrajectoryConfig(COMMANDS, STATES), background.node)
+    other = TrajectoryArm(robot, replace(CONFIG, driver_joints=()), background.node)
     with pytest.raises(ArmError, match=r"no joint states .* joint_1"):
         other.connect(1.0)
 

@@ -74,7 +74,7 @@ class RealArm(Device):
         state = self.measure(timeout_s)
         # The shortest way round from where a continuous joint was.
         joints = np.where(
-            self._turns_freely, self._last + _wrapped(state.joints - self._last), state.joints
+            self._turns_freely, self._last + wrapped(state.joints - self._last), state.joints
         )
         self._last, self._gripper = joints, state.gripper
         return replace(state, joints=joints)
@@ -88,7 +88,7 @@ class RealArm(Device):
         self._execute(decision, before.joints, before.gripper if decision.refused else gripper)
         after = self.state(timeout_s)
         return Executed(
-            after.joints - before.joints,
+            self.covered(before, after),
             decision.changes,
             decision.explanation,
             replace(after, contacts=after.contacts | _averted(decision.changes)),
@@ -152,6 +152,10 @@ class RealArm(Device):
         """Wait until the step is over, or the arm is stopped."""
         self._interrupt.wait(self._dt)
 
+    def covered(self, before: ArmState, after: ArmState) -> np.ndarray:
+        """(J,) by how much the joints moved in the step between two states, in [rad]."""
+        return after.joints - before.joints
+
     @abstractmethod
     def halt(self) -> None:
         """Stand still now; from any thread."""
@@ -170,7 +174,7 @@ class RealArm(Device):
     def _way_home(self, timeout_s: float) -> np.ndarray:
         """(J,) angles that are left to the ready pose, the shortest way round."""
         away = np.array(self.robot.arm.ready_rad) - self.state(timeout_s).joints
-        return np.where(self._turns_freely, _wrapped(away), away)
+        return np.where(self._turns_freely, wrapped(away), away)
 
     def _start_from(self, measured: np.ndarray, finger_rad: float | None) -> Commanded:
         """What the next change adds to: the last target, on a leash of half a step."""
@@ -202,7 +206,8 @@ class RealArm(Device):
             raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release it first")
 
 
-def _wrapped(angle: np.ndarray) -> np.ndarray:
+def wrapped(angle: np.ndarray) -> np.ndarray:
+    """The same direction between -π and π."""
     return (angle + np.pi) % (2 * np.pi) - np.pi
 
 

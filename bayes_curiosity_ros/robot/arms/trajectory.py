@@ -1,64 +1,50 @@
-"""Any arm whose driver takes JointTrajectory and gives JointState.
+"""Any arm behind a ROS driver that gives JointState: names and interfaces are settings.
 
-A Jaco gen 2 port, ros2_control's joint_trajectory_controller, ros2_kortex: names are settings.
-Every command is a trajectory of one step that ends at rest, so an arm whose commands cease
-stands still after at most one control step, whatever becomes of this process.
+A Jaco gen 2, ros2_control's controllers, ros2_kortex, Universal Robots. Every command is one
+step that ends at rest by itself, so an arm whose commands cease stands still at once.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
-from bayes_curiosity_ros.robot.arms.real import RealArm
+from bayes_curiosity_ros.robot.arms.commands import (
+    Commands,
+    Step,
+    TrajectoryAction,
+    TrajectoryTopic,
+)
+from bayes_curiosity_ros.robot.arms.grippers import make_gripper
+from bayes_curiosity_ros.robot.arms.joint_states import JointStates, Measured
+from bayes_curiosity_ros.robot.arms.real import RealArm, wrapped
+from bayes_curiosity_ros.robot.arms.streaming import ForwardPosition, ForwardVelocity
+from bayes_curiosity_ros.robot.arms.trajectory_config import GripperLink, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-HALT_S = 0.05
+__all__ = ["GripperLink", "TrajectoryArm", "TrajectoryConfig"]
 
-
-@dataclass(frozen=True)
-class TrajectoryConfig:
-    """How a driver names things.
-
-    Attributes:
-        command_topic: topic that the driver takes trajectory_msgs/JointTrajectory from.
-        state_topic: topic that the driver publishes sensor_msgs/JointState on.
-        gripper_topic: topic for the gripper, std_msgs/Float64 from 0 open to 1 closed; empty for
-            none.
-        driver_joints: the driver's names of the joints, from base to hand; empty where they
-            are those of the robot file.
-        driver_fingers: the driver's names of the finger joints, where its joint states have them.
-            Without, the safety filter reckons with every angle that the fingers may have.
-        state_timeout_s: joint states older than this stop the arm.
-    """
-
-    command_topic: str = "joint_trajectory_controller/joint_trajectory"
-    state_topic: str = "driver/joint_states"
-    gripper_topic: str = ""
-    driver_joints: tuple[str, ...] = ()
-    driver_fingers: tuple[str, ...] = ()
-    state_timeout_s: float = 0.3
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.state_timeout_s <= 0.5:
-            raise ConfigError(
-                f"trajectory.state_timeout_s = {self.state_timeout_s}; must be in (0, 0.5]"
-            )
+# Share of the fingers' travel by which something holds them open that were told to close.
+HELD_SHARE = 0.05
+STILL_RAD_S = 0.01
+TINY_S = 1e-6
+INTERFACES: dict[str, Callable[[Node, TrajectoryConfig, tuple[str, ...]], Commands]] = {
+    "trajectory_topic": TrajectoryTopic,
+    "trajectory_action": TrajectoryAction,
+    "forward_position": ForwardPosition,
+    "forward_velocity": ForwardVelocity,
+}
 
 
 class TrajectoryArm(RealArm):
@@ -74,17 +60,14 @@ class TrajectoryArm(RealArm):
                 f"trajectory.driver_joints has {len(self._names)} names for "
                 f"{len(robot.arm.joints)} joints"
             )
-        self._news = threading.Condition()
-        self._newest: tuple[float, np.ndarray, np.ndarray] | None = None
+        self._states = JointStates(self._names, self._turns_freely, config.to_rad_s)
+        self._commands = INTERFACES[config.interface](node, config, self._names)
+        self._fingers = make_gripper(node, config.gripper)
         self._raw = np.zeros(len(self._names))
-        self._commands = node.create_publisher(JointTrajectory, config.command_topic, 10)
+        self._began_s = self._ends_s = 0.0
+        self._wanted = np.zeros(len(self._names))
         self._asked = 0.0
         self._measured_gripper: float | None = None
-        self._grippers = (
-            node.create_publisher(Float64, config.gripper_topic, 10)
-            if config.gripper_topic
-            else None
-        )
         node.create_subscription(
             JointState,
             config.state_topic,
@@ -95,88 +78,145 @@ class TrajectoryArm(RealArm):
 
     def open(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
-        while not self._commands.get_subscription_count():
+        self._states.forget()
+        while absent := self._absent():
             if time.monotonic() > deadline:
                 raise ArmError(
-                    f"nobody listens to {self._commands.topic_name}; is the driver running, and "
-                    "is this its topic? (trajectory.command_topic)"
+                    f"nobody listens to {absent}; is the driver running, and is this its name? "
+                    "(trajectory.command_topic, trajectory.gripper.name)"
                 )
             time.sleep(0.01)
         self._wait_for_state(time.monotonic(), deadline)
+        if self.config.overlap_s:
+            self._require_dense(deadline)
 
     def close(self) -> None:
-        self._newest = None
+        if self._fingers is not None:
+            self._fingers.forget()
 
     def measure(self, timeout_s: float) -> ArmState:
         limit_s = self.config.state_timeout_s
         asked = time.monotonic()
-        received, positions, velocities = self._wait_for_state(asked - limit_s, asked + limit_s)
-        self._raw = positions
+        measured = self._wait_for_state(asked - limit_s, asked + limit_s)
+        self._raw = measured.positions
         return ArmState(
-            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - (asked - received),
-            joints=positions,
-            velocities=velocities,
+            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - (asked - measured.at_s),
+            joints=measured.positions,
+            velocities=measured.velocities,
             fingers=np.zeros(0),
             gripper=self._asked if self._measured_gripper is None else self._measured_gripper,
-            contacts=frozenset(),
+            contacts=frozenset({"object"}) if self._holds() else frozenset(),
         )
 
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
+        self._move_fingers(gripper)
+        self._interrupt.wait(self._commands.busy_s)
+        self._require_free()
         # The driver counts turns of a continuous joint in its own way: add to what it said.
-        self._send(self._raw + (target - measured), self._dt)
-        if self._grippers is not None:
-            self._grippers.publish(Float64(data=gripper))
-            self._asked = gripper
+        start = self._raw + self._since_measured()
+        goal = self._raw + (target - measured)
+        self._wanted = goal - start
+        self._began_s = time.monotonic()
+        self._ends_s = self._began_s + self._dt
+        self._commands.step(Step(start, goal, self._velocity(start, goal), self._dt))
+
+    def finish(self) -> None:
+        """Wait until the step is over and a state shows what came of it."""
+        rest_s = self._ends_s + 2 * self.config.tick_s
+        if self._interrupt.wait(max(rest_s - time.monotonic(), 0.0)):
+            return
+        reached = self._wait_for_state(rest_s, rest_s + self.config.state_timeout_s)
+        if not self.config.overlap_s:
+            self._ends_s = self._settled(reached, rest_s + self.config.settle_s).at_s
+        fault = self._commands.fault() or (self._fingers.fault() if self._fingers else "")
+        if fault:
+            raise ArmError(fault)
+
+    def _settled(self, reached: Measured, deadline_s: float) -> Measured:
+        """The state at the step's end; a command may come late to its driver, but not for ever."""
+        while not (self._arrived(reached) or self._interrupt.is_set()):
+            later = self._states.wait(reached.at_s + TINY_S, deadline_s)
+            if later is None:
+                break
+            reached = later
+        return reached
+
+    def _arrived(self, reached: Measured) -> bool:
+        """Whether the arm rests, and more than half of the way is done."""
+        way = np.abs(wrapped(reached.positions - self._raw))
+        first = int(np.argmax(np.abs(self._wanted)))
+        still = np.abs(reached.velocities).max() < STILL_RAD_S
+        return bool(still and way[first] >= np.abs(self._wanted[first]) / 2)
+
+    def covered(self, before: ArmState, after: ArmState) -> np.ndarray:
+        return self._states.moved(self._began_s, self._ends_s, dense_s=self._dt / 2)
 
     def gripper_way(self, reported: float, asked: float) -> tuple[float, float]:
         """Unless they are measured: an object may hold fingers open that were told to close,
         and fingers that nobody commands may be anywhere."""
         if self._measured_gripper is not None:
             return reported, asked
-        return 0.0, 1.0 if self._grippers is None else max(reported, asked)
+        return 0.0, 1.0 if self._fingers is None else max(reported, asked)
 
     def halt(self) -> None:
-        newest = self._newest
-        self._send(self._raw if newest is None else newest[1], HALT_S)
+        newest = self._states.newest
+        self._commands.hold(self._raw if newest is None else newest.positions)
 
-    def _send(self, positions: np.ndarray, duration_s: float) -> None:
-        point = JointTrajectoryPoint(
-            positions=positions.tolist(),
-            velocities=[0.0] * len(positions),
-            time_from_start=Duration(nanosec=round(duration_s * 1e9)),
-        )
-        self._commands.publish(JointTrajectory(joint_names=list(self._names), points=[point]))
+    def _absent(self) -> str:
+        return self._commands.absent() or (self._fingers.absent() if self._fingers else "")
 
-    def _wait_for_state(
-        self, since_s: float, deadline_s: float
-    ) -> tuple[float, np.ndarray, np.ndarray]:
-        """A state received after `since_s`."""
-        with self._news:
-            while self._newest is None or self._newest[0] < since_s:
-                if not self._news.wait(max(deadline_s - time.monotonic(), 0.0)):
-                    raise ArmError(
-                        f"no joint states on {self.config.state_topic} with "
-                        f"{', '.join(self._names)}; is the driver running? "
-                        "(trajectory.state_topic, trajectory.driver_joints)"
-                    )
-            return self._newest
+    def _move_fingers(self, share: float) -> None:
+        if self._fingers is None:
+            return
+        self._asked = share
+        if self._fingers.move(share) and self._fingers.takes_turns:
+            self._fingers.wait(self._interrupt)
+
+    def _holds(self) -> bool:
+        """Whether something is between fingers that were told to close and can get no further."""
+        if self._fingers is None or self._measured_gripper is None:
+            return False
+        return self._fingers.resting and self._asked - self._measured_gripper > HELD_SHARE
+
+    def _since_measured(self) -> np.ndarray:
+        """(J,) by how much joints that are still in motion went on since they were measured."""
+        newest = self._states.newest
+        if newest is None or not self.config.overlap_s:
+            return np.zeros(len(self._names))
+        return newest.velocities * (time.monotonic() - newest.at_s)
+
+    def _velocity(self, start: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """(J,) what a driver that is told velocities needs, or with which a step ends."""
+        if self.config.velocities or self._commanded is None:
+            speed = self.filter.speed_rad_s
+            return np.clip((goal - start) / self._dt, -speed, speed)
+        return self._commanded.velocity
+
+    def _require_dense(self, deadline_s: float) -> None:
+        """What an arm in motion did can be measured only if its states are close together."""
+        period_s = self._states.period_s(deadline_s)
+        if period_s is None or period_s > self._dt / 2:
+            often = "hardly ever" if period_s is None else f"every {period_s:.3f} s"
+            raise ArmError(
+                f"joint states on {self.config.state_topic} come {often}, too rare "
+                f"for steps of {self._dt} s that pass into each other; make the driver report "
+                "faster, or set trajectory.overlap_s to 0"
+            )
+
+    def _wait_for_state(self, since_s: float, deadline_s: float) -> Measured:
+        """A state measured at `since_s` or later."""
+        measured = self._states.wait(since_s, deadline_s)
+        if measured is None:
+            raise ArmError(
+                f"no joint states on {self.config.state_topic} with "
+                f"{', '.join(self._names)}; is the driver running? "
+                "(trajectory.state_topic, trajectory.driver_joints)"
+            )
+        return measured
 
     def _take(self, message: JointState) -> None:
-        """Other joints in the message are none of ours; a broken one is as good as none."""
         self._take_fingers(message)
-        try:
-            where = [message.name.index(name) for name in self._names]
-            positions = np.array([message.position[index] for index in where])
-            velocities = np.zeros(len(where))
-            if message.velocity:
-                velocities = np.array([message.velocity[index] for index in where])
-        except (ValueError, IndexError):
-            return
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-            return
-        with self._news:
-            self._newest = (time.monotonic(), positions, velocities)
-            self._news.notify_all()
+        self._states.take(message)
 
     def _take_fingers(self, message: JointState) -> None:
         """They may come in messages of their own."""
