@@ -115,8 +115,8 @@ def _filled(chosen: dict[str, str]) -> dict[str, str]:
     kind = said.get("backend", chosen["arm"])
     if kind != chosen["arm"]:
         raise ConfigError(
-            f"{chosen['params_file']} is for arm {kind!r}, not {chosen['arm']!r}; give arm:={kind} "
-            f"(or --arm {kind})"
+            f"{chosen['params_file']} is for arm {kind!r}, not {chosen['arm']!r}; "
+            f"give arm:={kind} (or --arm {kind})"
         )
     parameters = {"robot": "robot", **arm_of(chosen).parameters}
     found = {name: str(said[sets]) for name, sets in parameters.items() if sets in said}

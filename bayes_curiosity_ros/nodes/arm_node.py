@@ -12,6 +12,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -108,9 +109,15 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _create_publishers(self) -> None:
         self._states = self.create_publisher(ArmStateMessage, "arm/state", EPISODE_QOS)
-        self._joint_states = self.create_publisher(JointState, "joint_states", EPISODE_QOS)
+        self._joint_states = self._make_joint_states()
         self._status = self.create_publisher(ArmStatus, "arm/status", LATCHED_QOS)
         self._clock_topic = None if self.config.real else self.create_publisher(Clock, "clock", 10)
+
+    def _make_joint_states(self) -> Publisher | None:
+        """None where the driver's own joint states have that name: we would hear ourselves."""
+        if self.supervisor.arm.state_topic == self.resolve_topic_name("joint_states"):
+            return None
+        return self.create_publisher(JointState, "joint_states", EPISODE_QOS)
 
     def _create_inputs(self) -> None:
         motions, safety = MutuallyExclusiveCallbackGroup(), MutuallyExclusiveCallbackGroup()
@@ -239,6 +246,8 @@ class ArmNode(QuietTopics, DeviceNode):
         self._publish_joint_state(message_of_arm_state(state, self._names))
 
     def _publish_joint_state(self, message: ArmStateMessage) -> None:
+        if self._joint_states is None:
+            return
         self._joint_states.publish(
             JointState(
                 header=message.header,

@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -50,6 +51,7 @@ class Controller:
         self.silent = False
         self._states = background.node.create_publisher(JointState, STATES, 10)
         background.node.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
+        background.node.create_subscription(Float64, "driver/gripper", lambda message: None, 10)
         background.node.create_timer(PERIOD_S, self._tick)
 
     def _follow(self, message):
@@ -167,7 +169,7 @@ def test_silent_joint_states_are_an_error(arm, controller):
             arm.move(np.zeros(6), 0.0, TIMEOUT_S)
 
     controller.silent = True
-    with pytest.raises(ArmError, match="no joint states on driver/state"):
+    with pytest.raises(ArmError, match="no joint states on /driver/state"):
         ask_on()
     controller.silent = False
 

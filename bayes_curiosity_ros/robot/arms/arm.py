@@ -76,6 +76,11 @@ class Arm(Protocol):
         """Names of the joints, from base to hand."""
         ...
 
+    @property
+    def state_topic(self) -> str:
+        """Whole name of the topic on which its driver tells of the joints; empty if none does."""
+        ...
+
     def connect(self, timeout_s: float) -> None:
         """Make it ready to move.
 
@@ -122,7 +127,19 @@ class Arm(Protocol):
         ...
 
     def stop(self, reason: str) -> None:
-        """Stand still now, and stay so until `release`."""
+        """Stand still now, and stay so until `release`; may be called again.
+
+        Raises:
+            ArmError: the driver refuses or does not answer. No command is accepted all the same.
+        """
+        ...
+
+    def is_still(self) -> bool:
+        """Measure once more; whether the arm was seen to stand still since the last `stop`.
+
+        Raises:
+            ArmError: no state came; nobody knows whether the arm moves.
+        """
         ...
 
     def release(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -10,20 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration
-from rclpy.action import ActionClient
-from rclpy.callback_groups import ReentrantCallbackGroup
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from bayes_curiosity_ros.robot.arms.arm import ArmError
+from bayes_curiosity_ros.robot.arms.goals import CONTROL_MSGS, Goals, interface
 
 if TYPE_CHECKING:
     from rclpy.node import Node
-    from rclpy.task import Future
 
     from bayes_curiosity_ros.robot.arms.trajectory_config import TrajectoryConfig
 
 HALT_S = 0.05
-INSTALL = "`sudo apt install ros-jazzy-control-msgs`, or `make setup` without a ROS install"
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,8 @@ class Commands(ABC):
         """Begin one control step, after which the arm stands still by itself."""
 
     @abstractmethod
-    def hold(self, positions: np.ndarray) -> None:
-        """Stand still now, at (J,) positions in [rad]; from any thread."""
+    def hold(self, positions: np.ndarray | None) -> None:
+        """Stand still now, at (J,) positions in [rad], None if nobody knows; from any thread."""
 
     @property
     def busy_s(self) -> float:
@@ -82,8 +77,10 @@ class TrajectoryTopic(Commands):
     def step(self, step: Step) -> None:
         self._publisher.publish(self._points.of_step(step))
 
-    def hold(self, positions: np.ndarray) -> None:
-        self._publisher.publish(self._points.of_hold(positions))
+    def hold(self, positions: np.ndarray | None) -> None:
+        trajectory = self._points.of_hold(positions)
+        if trajectory is not None:
+            self._publisher.publish(trajectory)
 
     @property
     def busy_s(self) -> float:
@@ -94,23 +91,21 @@ class TrajectoryAction(Commands):
     """Trajectories as goals of FollowJointTrajectory; each replaces the one before."""
 
     def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
-        self._action = interface("control_msgs.action", "FollowJointTrajectory", INSTALL)
+        action = interface("control_msgs.action", "FollowJointTrajectory", CONTROL_MSGS)
+        self._goals = Goals(node, action, config.command_topic)
         self._points = Points(config, names)
-        self._name = config.command_topic
-        self._client = ActionClient(
-            node, self._action, self._name, callback_group=ReentrantCallbackGroup()
-        )
-        self._sent = 0
         self._fault = ""
 
     def absent(self) -> str:
-        return "" if self._client.server_is_ready() else f"action {self._name}"
+        return self._goals.absent()
 
     def step(self, step: Step) -> None:
         self._send(self._points.of_step(step))
 
-    def hold(self, positions: np.ndarray) -> None:
-        self._send(self._points.of_hold(positions))
+    def hold(self, positions: np.ndarray | None) -> None:
+        trajectory = self._points.of_hold(positions)
+        if trajectory is not None:
+            self._send(trajectory)
 
     @property
     def busy_s(self) -> float:
@@ -120,24 +115,16 @@ class TrajectoryAction(Commands):
         return self._fault
 
     def _send(self, trajectory: JointTrajectory) -> None:
-        self._sent += 1
-        self._fault, number = "", self._sent
-        future = self._client.send_goal_async(self._action.Goal(trajectory=trajectory))
-        future.add_done_callback(lambda done: self._answered(number, done))
+        self._fault = ""
+        self._goals.send(self._goals.action.Goal(trajectory=trajectory), self._ended)
 
-    def _answered(self, number: int, future: Future) -> None:
-        goal = future.result()
-        if goal.accepted:
-            goal.get_result_async().add_done_callback(lambda done: self._ended(number, done))
-        elif number == self._sent:
-            self._fault = f"{self._name} rejected a trajectory; are trajectory.driver_joints its?"
-
-    def _ended(self, number: int, future: Future) -> None:
-        """Only the newest goal counts: the others end by being replaced."""
-        result = future.result().result
-        if number == self._sent and result.error_code != self._action.Result.SUCCESSFUL:
+    def _ended(self, result: Any) -> None:
+        name = self._goals.name
+        if result is None:
+            self._fault = f"{name} rejected a trajectory; are trajectory.driver_joints its names?"
+        elif result.error_code:
             words = result.error_string or "no reason given"
-            self._fault = f"{self._name} gave up (error {result.error_code}): {words}"
+            self._fault = f"{name} gave up a trajectory (error {result.error_code}): {words}"
 
 
 class Points:
@@ -174,9 +161,14 @@ class Points:
             (end, still, step.duration_s + overlap_s),
         )
 
-    def of_hold(self, positions: np.ndarray) -> JointTrajectory:
-        """A trajectory that stays where it is."""
-        return self._made((positions, np.zeros(len(positions)), HALT_S))
+    def of_hold(self, positions: np.ndarray | None) -> JointTrajectory | None:
+        """A trajectory that stays where the arm is; None where it would go to some other place."""
+        still = np.zeros(len(self._names))
+        if positions is None:
+            if self._config.executes == "positions":
+                return None
+            positions = still  # not executed, but a driver may ask for as many as it has joints
+        return self._made((positions, still, HALT_S))
 
     def _made(self, *points: tuple[np.ndarray, np.ndarray, float]) -> JointTrajectory:
         if self._config.tick_s:
@@ -192,19 +184,6 @@ class Points:
                 for positions, velocities, seconds in points
             ],
         )
-
-
-def interface(module: str, name: str, install: str) -> Any:
-    """An interface type that not every installation has.
-
-    Raises:
-        ArmError: it is not there; the message says how to get it.
-    """
-    try:
-        return getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ArmError(f"{package} is not installed: {install} ({error})") from error
 
 
 def _duration(seconds: float) -> Duration:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from rclpy.action import ActionClient
-from rclpy.callback_groups import ReentrantCallbackGroup
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
-from bayes_curiosity_ros.robot.arms.commands import INSTALL, interface
+from bayes_curiosity_ros.robot.arms.goals import CONTROL_MSGS, Goals, interface
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rclpy.node import Node
-    from rclpy.task import Future
 
     from bayes_curiosity_ros.robot.arms.trajectory_config import GripperLink
 
+LOOK_S = 0.01
 KINOVA = (
     "source the workspace with the Jaco's driver, or run `make setup`, which builds the action"
 )
@@ -68,6 +67,9 @@ class Gripper(ABC):
 
     def wait(self, stopped: threading.Event) -> None:
         """Wait until the fingers rest, for as long as is set, or until the arm is stopped."""
+        deadline_s = time.monotonic() + self.link.timeout_s
+        while not (self.resting or stopped.is_set()) and time.monotonic() < deadline_s:
+            stopped.wait(LOOK_S)
 
     @abstractmethod
     def _send(self, share: float) -> None:
@@ -94,13 +96,8 @@ class ActionGripper(Gripper):
 
     def __init__(self, node: Node, link: GripperLink) -> None:
         super().__init__(link)
-        self._action = self.action()
-        self._client = ActionClient(
-            node, self._action, link.name, callback_group=ReentrantCallbackGroup()
-        )
-        self._at_rest = threading.Event()
-        self._at_rest.set()
-        self._sent = 0
+        self._goals = Goals(node, self.action(), link.name)
+        self._at_rest = True
         self._fault = ""
 
     @abstractmethod
@@ -112,49 +109,33 @@ class ActionGripper(Gripper):
         """The goal for 0 open … 1 closed."""
 
     def absent(self) -> str:
-        return "" if self._client.server_is_ready() else f"action {self.link.name}"
+        return self._goals.absent()
 
     @property
     def resting(self) -> bool:
-        return self._at_rest.is_set()
+        return self._at_rest
 
     def fault(self) -> str:
         return self._fault
 
-    def wait(self, stopped: threading.Event) -> None:
-        for _ in range(int(self.link.timeout_s / 0.01)):
-            if self._at_rest.wait(0.01) or stopped.is_set():
-                return
-
     def _send(self, share: float) -> None:
-        self._at_rest.clear()
-        self._sent += 1
-        self._fault, number = "", self._sent
-        future = self._client.send_goal_async(self.goal(share))
-        future.add_done_callback(lambda done: self._answered(number, done))
+        self._at_rest, self._fault = False, ""
+        self._goals.send(self.goal(share), self._ended)
 
-    def _answered(self, number: int, future: Future) -> None:
-        goal = future.result()
-        if goal.accepted:
-            goal.get_result_async().add_done_callback(lambda done: self._rest(number))
-            return
-        if number == self._sent:
+    def _ended(self, result: Any) -> None:
+        if result is None:
             self._fault = f"{self.link.name} rejected a gripper command"
-        self._rest(number)
-
-    def _rest(self, number: int) -> None:
-        if number == self._sent:
-            self._at_rest.set()
+        self._at_rest = True
 
 
 class CommandedGripper(ActionGripper):
     """control_msgs/GripperCommand, as of ros2_control's GripperActionController."""
 
     def action(self) -> Any:
-        return interface("control_msgs.action", "GripperCommand", INSTALL)
+        return interface("control_msgs.action", "GripperCommand", CONTROL_MSGS)
 
     def goal(self, share: float) -> Any:
-        goal = self._action.Goal()
+        goal = self._goals.action.Goal()
         goal.command.position = self.link.unit(share)
         goal.command.max_effort = self.link.max_effort
         return goal
@@ -164,7 +145,7 @@ class ParallelGripper(ActionGripper):
     """control_msgs/ParallelGripperCommand, as of ros2_control's newer controller."""
 
     def action(self) -> Any:
-        return interface("control_msgs.action", "ParallelGripperCommand", INSTALL)
+        return interface("control_msgs.action", "ParallelGripperCommand", CONTROL_MSGS)
 
     def goal(self, share: float) -> Any:
         command = JointState(position=[self.link.unit(share)])
@@ -172,7 +153,7 @@ class ParallelGripper(ActionGripper):
             command.name = [self.link.joint]
         if self.link.max_effort:
             command.effort = [self.link.max_effort]
-        return self._action.Goal(command=command)
+        return self._goals.action.Goal(command=command)
 
 
 class KinovaFingers(ActionGripper):
@@ -189,7 +170,7 @@ class KinovaFingers(ActionGripper):
         return interface("kinova_msgs.action", "SetFingersPosition", KINOVA)
 
     def goal(self, share: float) -> Any:
-        goal, unit = self._action.Goal(), self.link.unit(share)
+        goal, unit = self._goals.action.Goal(), self.link.unit(share)
         goal.fingers.finger1 = goal.fingers.finger2 = goal.fingers.finger3 = unit
         return goal
 

@@ -130,6 +130,7 @@ class KortexArm(RealArm):
         feedback = self._calls(self._feedback_client.RefreshFeedback)
         actuators = feedback.actuators[: len(self.joint_names)]
         self._check_faults(feedback.base, actuators)
+        self._received_s = time.monotonic()
         motors = feedback.interconnect.gripper_feedback.motor
         return ArmState(
             stamp_s=time.time(),

@@ -14,12 +14,17 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
+from bayes_curiosity_ros.robot.arms.standstill import Standstill, wrapped
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.device import Device
 from bayes_curiosity_ros.robot.safety import Change, Commanded, Decision, SafetyFilter
 
 HOMED_RAD = 0.02
 HOMING_SHARE = 0.5
+# Joint angles that stay the same to the last bit for this long, while this much motion was
+# commanded, are no measurements.
+FROZEN_RAD, FROZEN_S = 0.03, 0.25
+SAMPLE_S = 0.5
 
 
 class RealArm(Device):
@@ -45,21 +50,29 @@ class RealArm(Device):
         self._connected = False
         self._stopped = ""
         self._interrupt = threading.Event()
+        self._rest = Standstill()
+        self._unseen_rad, self._seen_s = 0.0, time.monotonic()
+        self._received_s = 0.0  # when `measure` got its newest state, in steady time
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         return self.robot.arm.joints
 
+    @property
+    def state_topic(self) -> str:
+        """None, unless a driver is heard on a topic."""
+        return ""
+
     def connect(self, timeout_s: float) -> None:
-        self.open(timeout_s)
-        self._connected = True
-        state = self.state(timeout_s)
-        first, last = self.gripper_way(state.gripper, state.gripper)
-        start = Commanded.at_rest(state.joints, self._finger_rad(first))
-        decision = self.filter.permit(start, state.joints, self._finger_rad(last))
-        if decision.refused:
-            self.disconnect()
-            raise ArmError(f"no start from here: {decision.explanation}")
+        """Reach the arm; whatever was opened is closed again where that fails."""
+        try:
+            self.open(timeout_s)
+            self._connected = True
+            self._require_safe_start(self.state(timeout_s))
+        except BaseException:
+            self._connected = False
+            self.close()
+            raise
 
     def disconnect(self) -> None:
         if self._connected:
@@ -82,11 +95,13 @@ class RealArm(Device):
     def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
         self._require_connected()
         self._require_free()
-        before = self.state(timeout_s)
+        before, known_s = self.state(timeout_s), self._received_s
         decision = self._decide(before, deltas, gripper)
         # Fingers that would touch something stay where they are, as the arm does.
         self._execute(decision, before.joints, before.gripper if decision.refused else gripper)
         after = self.state(timeout_s)
+        if self._received_s != known_s:
+            self._require_thawed(decision, before.joints, after.joints)
         return Executed(
             self.covered(before, after),
             decision.changes,
@@ -119,11 +134,18 @@ class RealArm(Device):
         raise ArmError(f"not home after {timeout_s} s; {np.abs(away).max():.3f} rad are left")
 
     def stop(self, reason: str) -> None:
+        if not self._stopped:
+            self._rest.forget()
         self._stopped = reason or "no reason given"
         self._interrupt.set()
         self._commanded = None
         if self._connected:
             self.halt()
+
+    def is_still(self) -> bool:
+        self._require_connected()
+        self._rest.add(*self.sample())
+        return self._rest.measured
 
     def release(self) -> None:
         self._stopped = ""
@@ -138,11 +160,20 @@ class RealArm(Device):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the driver."""
+        """Let go of the driver, as far as it was reached; never raises."""
 
     @abstractmethod
     def measure(self, timeout_s: float) -> ArmState:
         """The newest state; raise ArmError where it is too old or the arm has a fault."""
+
+    def sample(self) -> tuple[float, np.ndarray]:
+        """When joint angles were received, in steady time, and what they were, faults or not.
+
+        Raises:
+            ArmError: none came in time.
+        """
+        state = self.measure(SAMPLE_S)
+        return time.monotonic(), state.joints
 
     @abstractmethod
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
@@ -193,9 +224,35 @@ class RealArm(Device):
 
     def _execute(self, decision: Decision, measured: np.ndarray, gripper: float) -> None:
         self._commanded = decision.commanded
+        self._rest.forget()
         self.command(decision.commanded.position, measured, gripper)
         self.finish()
+        if self._stopped:
+            self.halt()  # a stop that came before the command was sent did not stop it
         self._require_free()
+
+    def _require_safe_start(self, state: ArmState) -> None:
+        first, last = self.gripper_way(state.gripper, state.gripper)
+        start = Commanded.at_rest(state.joints, self._finger_rad(first))
+        decision = self.filter.permit(start, state.joints, self._finger_rad(last))
+        if decision.refused:
+            raise ArmError(f"no start from here: {decision.explanation}")
+
+    def _require_thawed(self, decision: Decision, before: np.ndarray, after: np.ndarray) -> None:
+        """Motion that was commanded must be seen."""
+        now_s = time.monotonic()
+        if not np.array_equal(before, after) or self._commanded is None:
+            self._unseen_rad, self._seen_s = 0.0, now_s
+            return
+        if not self._unseen_rad:
+            self._seen_s = now_s - self._dt
+        self._unseen_rad += float(np.abs(decision.commanded.position - before).max())
+        if self._unseen_rad > FROZEN_RAD and now_s - self._seen_s > FROZEN_S:
+            unseen, self._unseen_rad = self._unseen_rad, 0.0
+            raise ArmError(
+                f"the joint states are frozen: not one has changed while {unseen:.3f} rad were "
+                "commanded; does the driver still read its encoders?"
+            )
 
     def _require_connected(self) -> None:
         if not self._connected:
@@ -204,11 +261,6 @@ class RealArm(Device):
     def _require_free(self) -> None:
         if self._stopped:
             raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release it first")
-
-
-def wrapped(angle: np.ndarray) -> np.ndarray:
-    """The same direction between -π and π."""
-    return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
 def _averted(changes: Change) -> frozenset[str]:

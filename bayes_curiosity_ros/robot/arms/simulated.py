@@ -61,6 +61,10 @@ class SimulatedArm(Device):
         return self.robot.arm.joints
 
     @property
+    def state_topic(self) -> str:
+        return ""
+
+    @property
     def row(self) -> np.ndarray:
         """The simulation's state; see `robot.rows`."""
         if self._row is None:
@@ -134,6 +138,10 @@ class SimulatedArm(Device):
     def stop(self, reason: str) -> None:
         self._stopped = reason or "no reason given"
         self._velocity = np.zeros(len(self.joint_names))
+
+    def is_still(self) -> bool:
+        """Always: simulated time passes in `move` alone."""
+        return True
 
     def release(self) -> None:
         self._stopped = ""

@@ -31,6 +31,7 @@ class Stream(Commands):
         self._publisher = node.create_publisher(Float64MultiArray, config.command_topic, 10)
         self._period_s = 1.0 / config.stream_hz
         self._overlap_s = config.overlap_s
+        self._count = len(names)
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._step: Step | None = None
@@ -47,18 +48,20 @@ class Stream(Commands):
             self._send(self.setpoint(self._step, 0.0))
         self._work.set()
 
-    def hold(self, positions: np.ndarray) -> None:
+    def hold(self, positions: np.ndarray | None) -> None:
         with self._lock:
             self._step = None
-            self._send(self.rest(positions))
+            told = self.rest(positions)
+            if told is not None:
+                self._send(told)
 
     @abstractmethod
     def setpoint(self, step: Step, elapsed_s: float) -> np.ndarray:
         """(J,) what the controller is told so long after the step began."""
 
     @abstractmethod
-    def rest(self, positions: np.ndarray) -> np.ndarray:
-        """(J,) what the controller is told to stand still."""
+    def rest(self, positions: np.ndarray | None) -> np.ndarray | None:
+        """(J,) what the controller is told to stand still; None if it does so by itself."""
 
     def _joined(self, step: Step) -> Step:
         """The step as it follows on what was sent last."""
@@ -103,11 +106,11 @@ class ForwardPosition(Stream):
         self._told = told
         return told
 
-    def rest(self, positions: np.ndarray) -> np.ndarray:
+    def rest(self, positions: np.ndarray | None) -> np.ndarray | None:
         """Where it was last told to be, ahead of where it is by the servo's lag."""
-        told = positions if self._told is None or self._far(positions) else self._told
-        self._told = told
-        return told
+        if positions is not None and (self._told is None or self._far(positions)):
+            self._told = positions
+        return self._told
 
     def _joined(self, step: Step) -> Step:
         if self._told is None or self._far(step.start):
@@ -130,5 +133,5 @@ class ForwardVelocity(Stream):
         left = 1.0 - late_s / self._overlap_s if self._overlap_s else 0.0
         return step.velocity * max(left, 0.0)
 
-    def rest(self, positions: np.ndarray) -> np.ndarray:
-        return np.zeros_like(positions)
+    def rest(self, positions: np.ndarray | None) -> np.ndarray | None:
+        return np.zeros(self._count)

@@ -11,21 +11,26 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
+from bayes_curiosity_ros.robot.arms.between_states import moved, period_s
 from bayes_curiosity_ros.robot.arms.commands import (
+    HALT_S,
     Commands,
     Step,
     TrajectoryAction,
     TrajectoryTopic,
 )
+from bayes_curiosity_ros.robot.arms.driver_states import (
+    DriverState,
+    DriverStates,
+    require_not_ours,
+)
 from bayes_curiosity_ros.robot.arms.grippers import make_gripper
-from bayes_curiosity_ros.robot.arms.joint_states import JointStates, Measured
-from bayes_curiosity_ros.robot.arms.real import RealArm, wrapped
+from bayes_curiosity_ros.robot.arms.real import RealArm
+from bayes_curiosity_ros.robot.arms.standstill import wrapped
 from bayes_curiosity_ros.robot.arms.streaming import ForwardPosition, ForwardVelocity
 from bayes_curiosity_ros.robot.arms.trajectory_config import GripperLink, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -39,6 +44,7 @@ __all__ = ["GripperLink", "TrajectoryArm", "TrajectoryConfig"]
 HELD_SHARE = 0.05
 STILL_RAD_S = 0.01
 TINY_S = 1e-6
+COUNTED = 6  # states, to know how often they come
 INTERFACES: dict[str, Callable[[Node, TrajectoryConfig, tuple[str, ...]], Commands]] = {
     "trajectory_topic": TrajectoryTopic,
     "trajectory_action": TrajectoryAction,
@@ -60,7 +66,6 @@ class TrajectoryArm(RealArm):
                 f"trajectory.driver_joints has {len(self._names)} names for "
                 f"{len(robot.arm.joints)} joints"
             )
-        self._states = JointStates(self._names, self._turns_freely, config.to_rad_s)
         self._commands = INTERFACES[config.interface](node, config, self._names)
         self._fingers = make_gripper(node, config.gripper)
         self._raw = np.zeros(len(self._names))
@@ -68,17 +73,23 @@ class TrajectoryArm(RealArm):
         self._wanted = np.zeros(len(self._names))
         self._asked = 0.0
         self._measured_gripper: float | None = None
-        node.create_subscription(
-            JointState,
+        self._states = DriverStates(
+            node,
             config.state_topic,
-            self._take,
-            qos_profile_sensor_data,
-            callback_group=ReentrantCallbackGroup(),
+            self._names,
+            config.state_timeout_s,
+            "trajectory",
+            self._take_fingers,
+            config.to_rad_s,
         )
+        require_not_ours(node, self._states, self._names == robot.arm.joints)
+
+    @property
+    def state_topic(self) -> str:
+        return self._states.topic
 
     def open(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
-        self._states.forget()
         while absent := self._absent():
             if time.monotonic() > deadline:
                 raise ArmError(
@@ -86,23 +97,24 @@ class TrajectoryArm(RealArm):
                     "(trajectory.command_topic, trajectory.gripper.name)"
                 )
             time.sleep(0.01)
-        self._wait_for_state(time.monotonic(), deadline)
+        self._states.forget()
+        self._states.wait(time.monotonic(), deadline)
         if self.config.overlap_s:
             self._require_dense(deadline)
 
     def close(self) -> None:
+        self._states.forget()
         if self._fingers is not None:
             self._fingers.forget()
 
     def measure(self, timeout_s: float) -> ArmState:
-        limit_s = self.config.state_timeout_s
-        asked = time.monotonic()
-        measured = self._wait_for_state(asked - limit_s, asked + limit_s)
-        self._raw = measured.positions
+        state = self._states.fresh()
+        self._raw, self._received_s = state.positions, state.received_s
+        age_s = time.monotonic() - state.measured_s
         return ArmState(
-            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - (asked - measured.at_s),
-            joints=measured.positions,
-            velocities=measured.velocities,
+            stamp_s=self._node.get_clock().now().nanoseconds * 1e-9 - age_s,
+            joints=state.positions,
+            velocities=state.velocities,
             fingers=np.zeros(0),
             gripper=self._asked if self._measured_gripper is None else self._measured_gripper,
             contacts=frozenset({"object"}) if self._holds() else frozenset(),
@@ -125,23 +137,23 @@ class TrajectoryArm(RealArm):
         rest_s = self._ends_s + 2 * self.config.tick_s
         if self._interrupt.wait(max(rest_s - time.monotonic(), 0.0)):
             return
-        reached = self._wait_for_state(rest_s, rest_s + self.config.state_timeout_s)
+        reached = self._states.wait(rest_s, rest_s + self.config.state_timeout_s)
         if not self.config.overlap_s:
-            self._ends_s = self._settled(reached, rest_s + self.config.settle_s).at_s
+            self._ends_s = self._settled(reached, rest_s + self.config.settle_s).measured_s
         fault = self._commands.fault() or (self._fingers.fault() if self._fingers else "")
         if fault:
             raise ArmError(fault)
 
-    def _settled(self, reached: Measured, deadline_s: float) -> Measured:
+    def _settled(self, reached: DriverState, deadline_s: float) -> DriverState:
         """The state at the step's end; a command may come late to its driver, but not for ever."""
         while not (self._arrived(reached) or self._interrupt.is_set()):
-            later = self._states.wait(reached.at_s + TINY_S, deadline_s)
+            later = self._states.later(reached.measured_s + TINY_S, deadline_s)
             if later is None:
                 break
             reached = later
         return reached
 
-    def _arrived(self, reached: Measured) -> bool:
+    def _arrived(self, reached: DriverState) -> bool:
         """Whether the arm rests, and more than half of the way is done."""
         way = np.abs(wrapped(reached.positions - self._raw))
         first = int(np.argmax(np.abs(self._wanted)))
@@ -149,7 +161,7 @@ class TrajectoryArm(RealArm):
         return bool(still and way[first] >= np.abs(self._wanted[first]) / 2)
 
     def covered(self, before: ArmState, after: ArmState) -> np.ndarray:
-        return self._states.moved(self._began_s, self._ends_s, dense_s=self._dt / 2)
+        return moved(self._states.recent(), self._began_s, self._ends_s, self._dt / 2)
 
     def gripper_way(self, reported: float, asked: float) -> tuple[float, float]:
         """Unless they are measured: an object may hold fingers open that were told to close,
@@ -158,9 +170,16 @@ class TrajectoryArm(RealArm):
             return reported, asked
         return 0.0, 1.0 if self._fingers is None else max(reported, asked)
 
+    def sample(self) -> tuple[float, np.ndarray]:
+        state = self._states.fresh()
+        return state.received_s, state.positions
+
     def halt(self) -> None:
+        """Hold where the arm is, if that is known: a step ends by itself, and to hold where the
+        arm was a while ago would move it back there."""
         newest = self._states.newest
-        self._commands.hold(self._raw if newest is None else newest.positions)
+        known = newest is not None and time.monotonic() - newest.received_s < self._dt + HALT_S
+        self._commands.hold(newest.positions if known and newest is not None else None)
 
     def _absent(self) -> str:
         return self._commands.absent() or (self._fingers.absent() if self._fingers else "")
@@ -183,7 +202,7 @@ class TrajectoryArm(RealArm):
         newest = self._states.newest
         if newest is None or not self.config.overlap_s:
             return np.zeros(len(self._names))
-        return newest.velocities * (time.monotonic() - newest.at_s)
+        return newest.velocities * (time.monotonic() - newest.measured_s)
 
     def _velocity(self, start: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """(J,) what a driver that is told velocities needs, or with which a step ends."""
@@ -194,29 +213,14 @@ class TrajectoryArm(RealArm):
 
     def _require_dense(self, deadline_s: float) -> None:
         """What an arm in motion did can be measured only if its states are close together."""
-        period_s = self._states.period_s(deadline_s)
-        if period_s is None or period_s > self._dt / 2:
-            often = "hardly ever" if period_s is None else f"every {period_s:.3f} s"
+        while len(states := self._states.recent()) < COUNTED and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        if period_s(states) > self._dt / 2:
             raise ArmError(
-                f"joint states on {self.config.state_topic} come {often}, too rare "
-                f"for steps of {self._dt} s that pass into each other; make the driver report "
-                "faster, or set trajectory.overlap_s to 0"
+                f"joint states on {self.state_topic} come every {period_s(states):.3f} s, too "
+                f"rarely for steps of {self._dt} s that pass into each other; make the driver "
+                "report faster, or set trajectory.overlap_s to 0"
             )
-
-    def _wait_for_state(self, since_s: float, deadline_s: float) -> Measured:
-        """A state measured at `since_s` or later."""
-        measured = self._states.wait(since_s, deadline_s)
-        if measured is None:
-            raise ArmError(
-                f"no joint states on {self.config.state_topic} with "
-                f"{', '.join(self._names)}; is the driver running? "
-                "(trajectory.state_topic, trajectory.driver_joints)"
-            )
-        return measured
-
-    def _take(self, message: JointState) -> None:
-        self._take_fingers(message)
-        self._states.take(message)
 
     def _take_fingers(self, message: JointState) -> None:
         """They may come in messages of their own."""

@@ -87,9 +87,9 @@ class TrajectoryConfig:
         gripper: how the gripper is spoken to.
     """
 
-    interface: str = "trajectory_topic"
     command_topic: str = "joint_trajectory_controller/joint_trajectory"
     state_topic: str = "driver/joint_states"
+    interface: str = "trajectory_topic"
     driver_joints: tuple[str, ...] = ()
     driver_fingers: tuple[str, ...] = ()
     velocity_unit: str = "rad_s"

@@ -1,1 +1,1 @@
-"""Drivers of real arms, emulated as nodes of their own: names, units, rates and habits are theirs."""
+"""Drivers of real arms, emulated: names, units, rates and habits are theirs."""
