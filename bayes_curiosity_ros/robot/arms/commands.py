@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bayes_curiosity_ros.robot.arms.trajectory_config import TrajectoryConfig
 
 HALT_S = 0.05
+ENDING = 5  # ticks in which a driver may still be busy with a trajectory that came a little late
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ class Points:
 
     def _made(self, *points: tuple[np.ndarray, np.ndarray, float]) -> JointTrajectory:
         if self._config.tick_s:
-            self._free_s = time.monotonic() + points[-1][2] + 2 * self._config.tick_s
+            self._free_s = time.monotonic() + points[-1][2] + ENDING * self._config.tick_s
         return JointTrajectory(
             joint_names=self._names,
             points=[
