@@ -128,8 +128,9 @@ class TrajectoryArm(RealArm):
         start = self._raw + self._since_measured()
         goal = self._raw + (target - measured)
         self._wanted = goal - start
-        self._began_s = time.monotonic()
-        self._ends_s = self._began_s + self._dt
+        now_s = time.monotonic()
+        self._began_s = self._step_begins_s(now_s)
+        self._ends_s = now_s + self._dt
         self._commands.step(Step(start, goal, self._velocity(start, goal), self._dt))
 
     def finish(self) -> None:
@@ -196,6 +197,11 @@ class TrajectoryArm(RealArm):
         if self._fingers is None or self._measured_gripper is None:
             return False
         return self._fingers.resting and self._asked - self._measured_gripper > HELD_SHARE
+
+    def _step_begins_s(self, now_s: float) -> float:
+        """Where the step before ended, if the arm still goes on from it: no motion is lost."""
+        under_way = now_s - self._ends_s < self.config.overlap_s
+        return self._ends_s if under_way else now_s
 
     def _since_measured(self) -> np.ndarray:
         """(J,) by how much joints that are still in motion went on since they were measured."""
