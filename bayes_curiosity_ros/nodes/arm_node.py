@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -27,11 +28,12 @@ from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.device_node import DIAGNOSTICS_S, DeviceNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
-from bayes_curiosity_ros.nodes.run import run_node
+from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, WAKE_S, run_node
 from bayes_curiosity_ros.nodes.status import status_of
 from bayes_curiosity_ros.robot.arms.arm import (
     ARMS,
     Arm,
+    ArmError,
     ArmInputs,
     ArmState,
     Executed,
@@ -39,11 +41,14 @@ from bayes_curiosity_ros.robot.arms.arm import (
 )
 from bayes_curiosity_ros.robot.arms.settings import ArmNodeConfig
 from bayes_curiosity_ros.robot.safety import Change
-from bayes_curiosity_ros.robot.supervisor import ArmSupervisor, State
+from bayes_curiosity_ros.robot.supervision import State
+from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 WATCH_S = 0.02
 STATUS_S = 0.2
+# A node that is told to end tries to stop its arm for so long in [s], and leaves it then.
+END_S = 10.0
 LEVELS = {
     State.READY: DiagnosticStatus.OK,
     State.MOVING: DiagnosticStatus.OK,
@@ -57,31 +62,59 @@ LEVELS = {
 class ArmNode(QuietTopics, DeviceNode):
     """Thin: callbacks convert, delegate to the supervisor, convert back.
 
-    Motions and stops are in different callback groups: with a real arm a stop is served
-    while a motion is under way.
+    Motions, stops and reports are in different callback groups: with a real arm a stop is served
+    while a motion is under way, and the status is told while an arm does not answer to a stop.
     """
 
     def __init__(self) -> None:
         super().__init__("arm")
         self.config = declare(self, ArmNodeConfig())
-        self.threads = 4 if self.config.real else 1
+        self.threads = 6 if self.config.real else 1
         self._robot = self.config.load_robot()
         self.supervisor = ArmSupervisor(self._make_arm(), self.config.supervisor, time.monotonic)
         self._names = self._joint_names()
         self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
+        self._left_moving = ""
         self._create_publishers()
         self._create_inputs()
 
     def connect(self) -> None:
-        self.supervisor.activate(self.config.connect_timeout_s)
-        self._publish_status()
+        try:
+            self.supervisor.activate(self.config.connect_timeout_s)
+        finally:
+            self._publish_status()
 
     def let_go(self, reason: str) -> None:
-        """Whatever ends this node leaves the arm stopped."""
-        self.supervisor.deactivate(reason)
-        self._publish_status()
+        """Stop the arm, see that it stands, and disconnect it."""
+        try:
+            self.supervisor.deactivate(reason)
+        finally:
+            self._publish_status()
         self.get_logger().info(f"arm stopped: {reason}")
+
+    def close(self, reason: str) -> None:
+        """Whatever ends this node leaves the arm stopped; the arm's own states come meanwhile."""
+        if self.executor is None or not self.config.real:
+            self._end(reason)
+            return
+        ending = threading.Thread(target=self._end, args=(reason,), daemon=True)
+        ending.start()
+        while ending.is_alive():
+            self.executor.spin_once(timeout_sec=WAKE_S)
+        if self._left_moving:
+            raise ArmError(self._left_moving)
+
+    def _end(self, reason: str) -> None:
+        try:
+            self.supervisor.deactivate(reason, END_S)
+        except BayesCuriosityError as error:
+            self._left_moving = f"leaving an arm that may move: {error}"
+            self.get_logger().fatal(self._left_moving)
+            self.supervisor.abandon(self._left_moving)
+        else:
+            self.get_logger().info(f"arm stopped: {reason}")
+        self._publish_status()
 
     def _make_arm(self) -> Arm:
         inputs = ArmInputs(
@@ -113,14 +146,14 @@ class ArmNode(QuietTopics, DeviceNode):
         self._status = self.create_publisher(ArmStatus, "arm/status", LATCHED_QOS)
         self._clock_topic = None if self.config.real else self.create_publisher(Clock, "clock", 10)
 
-    def _make_joint_states(self) -> Publisher | None:
+    def _make_joint_states(self) -> Any:
         """None where the driver's own joint states have that name: we would hear ourselves."""
         if self.supervisor.arm.state_topic == self.resolve_topic_name("joint_states"):
             return None
         return self.create_publisher(JointState, "joint_states", EPISODE_QOS)
 
     def _create_inputs(self) -> None:
-        motions, safety = MutuallyExclusiveCallbackGroup(), MutuallyExclusiveCallbackGroup()
+        motions, safety, reports = (MutuallyExclusiveCallbackGroup() for _ in range(3))
         self.create_subscription(Action, "action", self._act, EPISODE_QOS, callback_group=motions)
         self.create_subscription(
             String, "arm/stop", lambda m: self._stop(m.data), 10, callback_group=safety
@@ -138,14 +171,16 @@ class ArmNode(QuietTopics, DeviceNode):
                 Trigger, f"arm/{name}", partial(self._trigger, call), callback_group=group
             )
         if self.config.autostart:
-            self._starter = self.create_timer(0.0, self._start, callback_group=motions)
+            self._starter = self.create_timer(
+                0.0, self._start, callback_group=motions, clock=STEADY_CLOCK
+            )
         if self.config.real:
             self.create_subscription(
                 PoseStamped, "object_pose", self._take_object, 10, callback_group=safety
             )
-        self.create_timer(WATCH_S, self._watch, callback_group=safety)
-        self.create_timer(STATUS_S, self._tell, callback_group=safety)
-        self.create_timer(DIAGNOSTICS_S, self._diagnose, callback_group=safety)
+        self.create_guard(WATCH_S, self._watch, safety)
+        self.create_guard(STATUS_S, self._tell, reports)
+        self.create_guard(DIAGNOSTICS_S, self._diagnose, reports)
 
     def _act(self, message: Action) -> None:
         deltas = np.array(message.joint_deltas, dtype=np.float64)
@@ -189,14 +224,18 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _stop(self, reason: str) -> None:
         self.supervisor.stop(reason or "arm/stop")
+        self._publish_status()
         self.get_logger().warning(self.supervisor.reason)
         self._publish_joints()
-        self._publish_status()
 
     def _watch(self) -> None:
-        if self.supervisor.check_commands():
+        if not self.supervisor.watch():
+            return
+        self._publish_status()
+        if self.supervisor.state == State.FAULT:
+            self.get_logger().error(self.supervisor.reason, throttle_duration_sec=1.0)
+        else:
             self._publish_joints()
-            self._publish_status()
 
     def _reject(self, what: str, error: BayesCuriosityError) -> None:
         self.get_logger().warning(f"{what} rejected: {error}", throttle_duration_sec=1.0)
@@ -278,9 +317,9 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _tell(self) -> None:
         """For whoever only watches."""
+        self._publish_status()
         if self.supervisor.state != State.MOVING:
             self._publish_joints()
-        self._publish_status()
 
     def _diagnose(self) -> None:
         supervisor = self.supervisor

@@ -52,7 +52,7 @@ class CameraNode(DeviceNode):
         self._color, self._color_info = self._image_publishers("color", qos)
         self._depth, self._depth_info = self._image_publishers("depth", qos)
         self._create_inputs()
-        self.create_timer(DIAGNOSTICS_S, self._diagnose)
+        self.create_guard(DIAGNOSTICS_S, self._diagnose)
         if self.config.autostart:
             self.start()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.nodes.run import Guarded
+from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, Guarded
 
 DIAGNOSTICS_S = 1.0
 
@@ -37,7 +38,17 @@ class DeviceNode(Guarded, LifecycleNode):
 
     @abstractmethod
     def let_go(self, reason: str) -> None:
-        """Bring the device to rest and disconnect it; harmless when it is not connected."""
+        """Bring the device to rest and disconnect it; harmless when it is not connected.
+
+        Raises:
+            BayesCuriosityError: it is not at rest, and still connected.
+        """
+
+    def create_guard(
+        self, period_s: float, call: Callable[[], None], group: CallbackGroup | None = None
+    ) -> None:
+        """A timer that goes on whatever becomes of /clock."""
+        self.create_timer(period_s, call, callback_group=group, clock=STEADY_CLOCK)
 
     def make_executor(self) -> Executor:
         if self.threads == 1:
@@ -62,12 +73,22 @@ class DeviceNode(Guarded, LifecycleNode):
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.let_go("deactivated")
+        if not self._lets_go("deactivated"):
+            return TransitionCallbackReturn.FAILURE
         return super().on_deactivate(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.let_go("shut down")
+        if not self._lets_go("shut down"):
+            return TransitionCallbackReturn.FAILURE
         return super().on_shutdown(state)
+
+    def _lets_go(self, reason: str) -> bool:
+        try:
+            self.let_go(reason)
+        except BayesCuriosityError as error:
+            self.get_logger().error(f"cannot let go: {error}")
+            return False
+        return True
 
     def publish_diagnostics(
         self,

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 
 import rclpy
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -20,6 +22,9 @@ from bayes_curiosity_ros.errors import BayesCuriosityError
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# For timers that guard something: with use_sim_time, a node's own clock stands while nobody
+# publishes /clock, and its timers with it.
+STEADY_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> int:
@@ -39,10 +44,11 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         node = make()
         executor = node.make_executor() if isinstance(node, Guarded) else SingleThreadedExecutor()
         executor.add_node(node)
-        # A timer of the node's wakes the executor for less than a timeout of every wait would.
-        node.create_timer(WAKE_S, lambda: None)
+        # A timer wakes the executor for a tenth less time per step than a limit of every wait.
+        node.create_timer(WAKE_S, lambda: None, clock=STEADY_CLOCK)
+        limit_s = None if isinstance(executor, SingleThreadedExecutor) else WAKE_S
         while rclpy.ok() and not ending.wanted:
-            executor.spin_once()
+            executor.spin_once(timeout_sec=limit_s)
         reason, code = ending.wanted or "the graph was shut down", 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
@@ -50,8 +56,8 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         reason, code = str(error), 2
         print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
     finally:
-        if isinstance(node, Guarded):
-            node.close(reason)
+        if not _closed(node, reason):
+            code = 1
         if executor is not None:
             executor.shutdown()  # while there is a context to let go of
         rclpy.try_shutdown()
@@ -68,7 +74,22 @@ class Guarded:
         return SingleThreadedExecutor()
 
     def close(self, reason: str) -> None:
-        """Bring everything to rest; the graph is still there."""
+        """Bring everything to rest; the graph is still there.
+
+        Raises:
+            BayesCuriosityError: that was not possible; the process ends with code 1.
+        """
+
+
+def _closed(node: Node | None, reason: str) -> bool:
+    """Whether a node could bring everything to rest."""
+    try:
+        if isinstance(node, Guarded):
+            node.close(reason)
+    except BayesCuriosityError as error:
+        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 class Ending:

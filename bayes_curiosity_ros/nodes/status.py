@@ -15,7 +15,7 @@ from bayes_curiosity_ros.errors import (
     StepError,
 )
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmStoppedError
-from bayes_curiosity_ros.robot.supervisor import NotReadyError
+from bayes_curiosity_ros.robot.supervision import NotReadyError
 
 CODES: dict[type[BayesCuriosityError], int] = {
     LengthError: Status.WRONG_LENGTH,

@@ -1,23 +1,22 @@
 """Between the graph and an arm, without ROS: order of steps, stops, faults, the watchdog.
 
-Whatever is rejected moves nothing. Nothing resumes by itself after a stop.
+Whatever is rejected moves nothing. Nothing resumes by itself after a stop. A stop or a fault is
+the state first and an order to the arm then, which is repeated until standstill was measured.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import TypeVar
 
 import numpy as np
 
-from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.errors import (
     BayesCuriosityError,
-    ConfigError,
     LengthError,
     NotFiniteError,
     StepError,
@@ -31,82 +30,40 @@ from bayes_curiosity_ros.robot.arms.arm import (
     PlacedArm,
 )
 from bayes_curiosity_ros.robot.decisions import REFUSALS
+from bayes_curiosity_ros.robot.stopping import Stopping
+from bayes_curiosity_ros.robot.supervision import Counters, NotReadyError, State, SupervisorConfig
 
 T = TypeVar("T")
 
-
-class NotReadyError(ArmError):
-    """The arm is not active, or waits for its operator."""
-
-
-class State(IntEnum):
-    """State of the arm; the numbers are those of ArmStatus.msg."""
-
-    INACTIVE = 0
-    READY = 1
-    MOVING = 2
-    STOPPED = 3
-    FAULT = 4
-    WAITING_FOR_OPERATOR = 5
-
-
-@dataclass(frozen=True)
-class SupervisorConfig:
-    """How an arm is watched.
-
-    Attributes:
-        command_timeout_s: the arm is halted when no command came for so long; below 0.2.
-        move_timeout_s: longest wait for one control step.
-        home_timeout_s: longest wait for the ready pose.
-        resume_after_halt: take up an episode again where the watchdog halted it. Right in
-            simulation, where time stands still between commands; on a real arm the
-            episode is over, and a reset begins the next one.
-        confirm_resets: a reset waits until the operator has said that the cell is ready.
-        dry_run: check and report every command, execute none.
-        max_episode_steps: commands accepted in one episode.
-    """
-
-    command_timeout_s: float = 0.15
-    move_timeout_s: float = 2.0
-    home_timeout_s: float = 60.0
-    resume_after_halt: bool = True
-    confirm_resets: bool = False
-    dry_run: bool = False
-    max_episode_steps: int = 1000
-
-    def __post_init__(self) -> None:
-        require_positive(self, "command_timeout_s", "move_timeout_s", "home_timeout_s")
-        if self.command_timeout_s > 0.19:
-            raise ConfigError(
-                f"command_timeout_s = {self.command_timeout_s} exceeds 0.19: a cut command "
-                "stream must end in standstill within 0.2 s"
-            )
-        require_positive(self, "max_episode_steps")
-
-
-@dataclass
-class Counters:
-    """Numbers of commands and stops since the node started, as in ArmStatus.msg."""
-
-    accepted: int = 0
-    limited: int = 0
-    rejected: int = 0
-    stops: int = 0
+# A stop that has not led to standstill after this time in [s] is cried out.
+ALARM_S = 0.3
+# Longest wait for standstill before a motion, a release or the end of an activation, in [s].
+SETTLE_S = 2.0
+# Time between two looks at an arm at rest, in [s].
+POLL_S = 0.1
+WHAT_NEXT = "call arm/release when the cause is removed"
 
 
 class ArmSupervisor:
     """One arm, one episode at a time.
 
-    `stop` may be called from another thread than everything else: it does not wait for a
-    motion under way.
+    `stop` and `watch` may be called from another thread than everything else: they do not wait
+    for a motion under way.
 
     Args:
         arm: the arm to drive; connected by `activate`.
         config: how to watch it.
         clock: monotonic time in [s].
+        pause: waits for a time in [s].
     """
 
-    def __init__(self, arm: Arm, config: SupervisorConfig, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        arm: Arm,
+        config: SupervisorConfig,
+        clock: Callable[[], float],
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.arm = arm
         self.config = config
         self.counters = Counters()
@@ -114,11 +71,13 @@ class ArmSupervisor:
         self.reason = "not active yet"
         self._clock = clock
         self._lock = threading.RLock()
+        self._stopping = Stopping(arm, clock, pause)
         self._confirmed = False
         self._episode: int | None = None
         self._step = 0
         self._last_command_s: float | None = None
         self._halted = False
+        self._polled_s = 0.0
 
     @property
     def step(self) -> tuple[int, int]:
@@ -126,22 +85,43 @@ class ArmSupervisor:
         return self._episode or 0, self._step
 
     def activate(self, timeout_s: float) -> None:
-        """Connect the arm; that somebody activated it releases the stop it was left with."""
-        self.arm.connect(timeout_s)
-        self.arm.release()
-        self._become(State.READY, "")
+        """Connect the arm; that somebody activated it releases the stop it was left with.
 
-    def deactivate(self, reason: str) -> None:
-        """Stop the arm and let go of it."""
+        Raises:
+            BayesCuriosityError: not connected; `reason` says why.
+        """
+        try:
+            self.arm.connect(timeout_s)
+            self._stopping.require_rest(SETTLE_S)
+        except BayesCuriosityError as error:
+            self.abandon(f"cannot activate: {error}")
+            raise
+        self.arm.release()
+        self._halted = False
+        self._become(State.READY, "", unlatch=True)
+
+    def deactivate(self, reason: str, timeout_s: float = SETTLE_S) -> None:
+        """Stop the arm, see it stand still, and let go of it.
+
+        Raises:
+            ArmError: no standstill was measured in time. The arm stays connected and in fault,
+                and `watch` goes on trying to stop it.
+        """
         if self.state == State.INACTIVE:
             return
-        try:
-            self.arm.stop(reason)
-        finally:
+        self._latch(State.STOPPED, f"stopped: {reason}", reason)
+        if not self._stopping.comes_to_rest(timeout_s):
+            self._cry_out()
+            raise ArmError(self.reason)
+        self.abandon(f"stopped: {reason}")
+
+    def abandon(self, reason: str) -> None:
+        """Let go of the arm, whether or not it stands still."""
+        self._stopping.under_way = False
+        with contextlib.suppress(ArmError):
             self.arm.disconnect()
-            self._episode = None
-            self.counters.stops += 1
-            self._become(State.INACTIVE, f"stopped: {reason}", unlatch=True)
+        self._episode = None
+        self._become(State.INACTIVE, reason, unlatch=True)
 
     def confirm(self) -> None:
         """The operator says that the cell is ready for the next reset."""
@@ -160,10 +140,8 @@ class ArmSupervisor:
             self._become(State.WAITING_FOR_OPERATOR, reason)
             raise NotReadyError(reason)
         self._confirmed = False
-        self._episode, self._last_command_s = None, None
-        self._unhalt()
-        self._guarded(lambda: self._place(seed))
-        state = self.arm.state(self.config.move_timeout_s)
+        self._begin_way("on the way to the start of an episode")
+        state = self._guarded(lambda: self._place(seed))
         self._episode, self._step = episode, 0
         self._become(State.READY, "")
         return state
@@ -180,10 +158,13 @@ class ArmSupervisor:
             self.counters.rejected += 1
             raise
         self._unhalt()
+        self._become(State.MOVING, self.reason if self.state == State.MOVING else "")
         # The watchdog counts from when a motion ends, not from when it began.
         self._last_command_s = None
-        executed = self._guarded(lambda: self._move(deltas, gripper))
-        self._last_command_s = self._clock()
+        try:
+            executed = self._guarded(lambda: self._move(deltas, gripper))
+        finally:
+            self._last_command_s = self._clock()
         self._step = step + 1
         self.counters.accepted += 1
         self.counters.limited += bool(executed.changes)
@@ -194,33 +175,52 @@ class ArmSupervisor:
     def home(self) -> ArmState:
         """Go to the ready pose; ends the episode."""
         self._require_active()
-        self._episode, self._last_command_s = None, None
-        self._unhalt()
+        self._begin_way("on the way home")
         state = self._guarded(self._home)
         self._become(State.READY, "")
         return state
 
     def stop(self, reason: str) -> None:
         """Stand still until `release`; from any thread, at any time."""
-        self.arm.stop(reason)
-        with self._lock:
+        if self.state == State.INACTIVE:
             self.counters.stops += 1
-            self._episode = None
-            if self.state != State.INACTIVE:
-                self._become(State.STOPPED, f"stopped: {reason}; call arm/release to go on")
+            return
+        said = f"stopped: {reason}; call arm/release to go on"
+        self._latch(State.STOPPED, said, reason)
 
     def release(self) -> None:
-        """Allow motion again; clears a fault. The next episode begins with a reset."""
+        """Allow motion again; clears a fault. The next episode begins with a reset.
+
+        Raises:
+            ArmError: the arm does not stand still, or its fault does not go away.
+        """
         if self.state == State.INACTIVE:
             raise NotReadyError("the arm is not active; activate the node first")
+        if self.state not in (State.STOPPED, State.FAULT):
+            return
+        self._stopping.require_rest(SETTLE_S)
         if self.state == State.FAULT:
             self.arm.clear_faults()
+            self.arm.stop(self._stopping.reason)  # one that the arm accepts, before all else
+        self.arm.state(self.config.move_timeout_s)
         self.arm.release()
         self._halted = False
         self._become(State.READY, "", unlatch=True)
 
-    def check_commands(self) -> bool:
-        """The watchdog: halt when commands have ceased. Whether it did so now."""
+    def watch(self) -> bool:
+        """Halt when commands have ceased, stop what should stand, look for faults at rest.
+
+        To be called every few hundredths of a second. Whether state or reason changed.
+        """
+        before = self.state, self.reason
+        self.arm.keep_alive()
+        if self._stopping.under_way:
+            self._go_on_stopping()
+        elif not self._halt_if_silent():
+            self._look_for_faults()
+        return (self.state, self.reason) != before
+
+    def _halt_if_silent(self) -> bool:
         with self._lock:
             last = self._last_command_s
             if last is None or self.state != State.MOVING:
@@ -229,13 +229,49 @@ class ArmSupervisor:
             if silent_s < self.config.command_timeout_s:
                 return False
             self._last_command_s, self._halted = None, True
-        reason = f"no command for {silent_s:.2f} s"
-        self.arm.stop(reason)
-        if not self.config.resume_after_halt:
-            self._episode = None
-            reason += "; the episode is over, reset it"
-        self._become(State.READY, f"halted: {reason}")
+            if not self.config.resume_after_halt:
+                self._episode = None
+            self.reason = f"halting: no command for {silent_s:.2f} s"
+        self._stopping.begin(f"no command for {silent_s:.2f} s")
+        self._go_on_stopping()
         return True
+
+    def _go_on_stopping(self) -> None:
+        late = self._stopping.lasted_s > ALARM_S
+        if not self._stopping.attempt():
+            if late:
+                self._cry_out()
+        elif late and self.state == State.FAULT:
+            said = f"stands still again, {self._stopping.reason}; {WHAT_NEXT}"
+            self._become(State.FAULT, said, unlatch=True)
+        else:
+            self._end_halt()
+
+    def _end_halt(self) -> None:
+        with self._lock:
+            if self._halted and self.state == State.MOVING:
+                over = "" if self.config.resume_after_halt else "; the episode is over, reset it"
+                self._become(State.READY, f"halted: {self._stopping.reason}{over}")
+
+    def _cry_out(self) -> None:
+        """Say that the arm may move, for as long as nobody knows that it stands."""
+        self._episode = None
+        trouble = self._stopping.trouble or "it still moves"
+        reason = f"the arm cannot be stopped, press its emergency stop: {trouble}; trying on"
+        self._become(State.FAULT, reason, unlatch=True)
+
+    def _look_for_faults(self) -> None:
+        """An arm can fail at rest, too. A simulated one has no faults."""
+        resting = (State.READY, State.WAITING_FOR_OPERATOR, State.STOPPED)
+        due = self._clock() - self._polled_s >= POLL_S
+        if self.state not in resting or not due or isinstance(self.arm, PlacedArm):
+            return
+        self._polled_s = self._clock()
+        try:
+            self.arm.state(self.config.move_timeout_s)
+        except ArmError as error:
+            if self.state in resting:
+                self._fault(error)
 
     def _check(self, episode: int, step: int, deltas: np.ndarray, gripper: float) -> None:
         self._require_active()
@@ -267,13 +303,21 @@ class ArmSupervisor:
         if self.state == State.STOPPED:
             raise ArmStoppedError(self.reason)
         if self.state == State.FAULT:
-            raise ArmError(f"{self.reason}; call arm/release when the cause is removed")
+            raise ArmError(self.reason)
 
-    def _place(self, seed: int) -> None:
-        if isinstance(self.arm, PlacedArm):
-            self.arm.begin(seed)
-        else:
-            self._home()
+    def _begin_way(self, reason: str) -> None:
+        """Before a motion that is no step of an episode: the episode is over, the arm at rest."""
+        self._episode, self._last_command_s = None, None
+        if self._halted and not self._stopping.comes_to_rest(SETTLE_S):
+            raise ArmError(f"the arm was halted and moves still: {self._stopping.trouble}")
+        self._unhalt()
+        self._become(State.MOVING, reason)
+
+    def _place(self, seed: int) -> ArmState:
+        if not isinstance(self.arm, PlacedArm):
+            return self._home()
+        self.arm.begin(seed)
+        return self.arm.state(self.config.move_timeout_s)
 
     def _move(self, deltas: np.ndarray, gripper: float) -> Executed:
         timeout_s = self.config.move_timeout_s
@@ -281,9 +325,10 @@ class ArmSupervisor:
         return execute(deltas, gripper, timeout_s)
 
     def _home(self) -> ArmState:
-        if self.config.dry_run:
-            return self.arm.state(self.config.move_timeout_s)
-        return self.arm.home(self.config.home_timeout_s)
+        if not self.config.dry_run:
+            self.arm.home(self.config.home_timeout_s)
+            self._stopping.require_still(SETTLE_S)
+        return self.arm.state(self.config.move_timeout_s)
 
     def _guarded(self, motion: Callable[[], T]) -> T:
         """An arm that fails in mid-motion is stopped, and stays so."""
@@ -293,20 +338,33 @@ class ArmSupervisor:
             self.counters.rejected += 1
             self._become(State.STOPPED, str(error))
             raise
-        except ArmError as error:
-            self._episode = None
-            self.arm.stop(str(error))
-            self.counters.stops += 1
-            self._become(State.FAULT, str(error))
+        except BaseException as error:
+            if isinstance(error, ArmError) or not isinstance(error, BayesCuriosityError):
+                self._fault(error)
             raise
 
+    def _fault(self, error: BaseException) -> None:
+        reason = str(error) or repr(error)
+        self._latch(State.FAULT, f"{reason}; {WHAT_NEXT}", reason)
+
+    def _latch(self, state: State, said: str, reason: str) -> None:
+        """First the state, so that nothing else moves the arm; then the stop, until it stands."""
+        with self._lock:
+            self.counters.stops += 1
+            self._episode = None
+            if self.state != State.FAULT or state == State.FAULT:
+                self.state, self.reason = state, said
+        self._stopping.begin(reason)
+        self._stopping.attempt()
+
     def _unhalt(self) -> None:
-        if self._halted:
-            self._halted = False
+        with self._lock:
+            halted, self._halted = self._halted, False
+        if halted:
             self.arm.release()
 
     def _become(self, state: State, reason: str, unlatch: bool = False) -> None:
-        """Change state; a stop that came in meanwhile, from another thread, prevails."""
+        """Change state; a stop or fault that came in meanwhile, from another thread, prevails."""
         with self._lock:
-            if unlatch or self.state != State.STOPPED:
+            if unlatch or self.state not in (State.STOPPED, State.FAULT):
                 self.state, self.reason = state, reason

@@ -231,7 +231,7 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
     assert trigger("confirm").success
     assert reset(1).code == Status.OK
     wait_for(moved, "first step")
-    halted = eventually(statuses, lambda m: "no command for" in m.reason)
+    halted = eventually(statuses, lambda m: "halted: no command for" in m.reason)
     assert "the episode is over" in halted.reason
     wait_for(controller.stands_still, "standstill")
     actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))

@@ -1,6 +1,7 @@
-"""The Kortex arm against a fake with the vendor's names, units and failures."""
+"""The Kortex arm against one on loopback with the vendor's names, units and failures."""
 
 import contextlib
+import os
 import threading
 
 import numpy as np
@@ -11,12 +12,14 @@ from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.kortex import KortexArm, KortexConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
-from support import fake_kortex
-from support.waiting import WAIT_S
+from support.loopback_arm import PASSWORD, VENDOR, LoopbackArm, forget_vendor
+from support.waiting import WAIT_S, wait_for
 
 MAX_SPEED_DEG_S = 10.0
 FAST_DEG_S = 100.0
 TIMEOUT_S = 2.0
+# A busy machine may be late with an answer.
+PATIENT = {"call_timeout_s": 1.0, "inactivity_s": 5.0, "guard": False}
 
 
 @pytest.fixture(scope="module")
@@ -26,18 +29,29 @@ def gen3():
 
 @pytest.fixture
 def hardware(monkeypatch, gen3):
-    hardware = fake_kortex.FakeRobot(np.degrees(gen3.arm.ready_rad) % 360.0)
-    fake_kortex.install(monkeypatch, hardware)
-    monkeypatch.setenv("KORTEX_PASSWORD", fake_kortex.PASSWORD)
-    return hardware
+    monkeypatch.syspath_prepend(VENDOR)
+    monkeypatch.setenv("PYTHONPATH", str(VENDOR), prepend=os.pathsep)
+    monkeypatch.setenv("KORTEX_PASSWORD", PASSWORD)
+    with LoopbackArm(np.degrees(gen3.arm.ready_rad) % 360.0) as hardware:
+        yield hardware
+    forget_vendor()
 
 
 @pytest.fixture
-def arm(hardware, gen3):
-    arm = KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
-    arm.connect(TIMEOUT_S)
-    yield arm
-    arm.disconnect()
+def make(hardware, gen3):
+    """Function that makes an arm, not connected."""
+
+    def build(max_speed_deg_s=MAX_SPEED_DEG_S, **options):
+        config = KortexConfig(ip="127.0.0.1", port=hardware.port, **(PATIENT | options))
+        return KortexArm(gen3, config, max_speed_deg_s)
+
+    return build
+
+
+@pytest.fixture
+def arm(make):
+    with make() as arm:
+        yield arm
 
 
 def test_it_is_an_arm_and_measures_radians_around_zero(arm, hardware, gen3):
@@ -80,6 +94,7 @@ def test_leaving_stops_it_and_ends_the_session(arm, hardware):
         ({"fault": 4}, "fault in the base: banks 0x4"),
         ({"emergency": True}, "the emergency stop is pressed"),
         ({"silent": True}, "did not answer within"),
+        ({"refuses": {"SendJointSpeedsCommand"}}, "the robot is not ready"),
         ({"torques": [0, 0, 99.0, 0, 0, 0]}, "joint_3 has 99.0 Nm"),
     ],
 )
@@ -100,25 +115,106 @@ def test_faults_are_cleared_only_on_request(arm, hardware):
     arm.state(TIMEOUT_S)
 
 
-def test_a_wrong_password_and_an_unreachable_arm(hardware, gen3, monkeypatch):
+def test_a_wrong_password_and_an_unreachable_arm(hardware, make, monkeypatch):
     monkeypatch.setenv("KORTEX_PASSWORD", "wrong")
     with pytest.raises(ArmError, match="the password is wrong"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
-    hardware.unreachable = True
+        make().connect(TIMEOUT_S)
+    port, hardware.port = hardware.port, 1
     with pytest.raises(ArmError, match="is the arm on"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
+        make().connect(TIMEOUT_S)
+    hardware.port = port
 
 
-def test_no_start_from_outside_the_limits(hardware, gen3):
+@pytest.mark.parametrize("refused", ["CreateSession", "SetServoingMode", "RefreshFeedback"])
+def test_a_failed_connection_leaves_nothing_open(hardware, make, refused):
+    hardware.refuses.add(refused)
+    arm = make()
+    for _ in range(3):
+        with pytest.raises(ArmError):
+            arm.connect(TIMEOUT_S)
+    wait_for(lambda: not hardware.connections, "end of all connections")
+    assert hardware.sessions == 0
+    hardware.refuses.clear()
+    with arm:
+        assert hardware.sessions == 1
+
+
+def test_no_start_from_outside_the_limits(hardware, make):
     hardware.positions[1] = 170.0  # joint 2 may turn by 128 degrees
     with pytest.raises(ArmError, match="no start from here: joint_2"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S).connect(TIMEOUT_S)
+        make().connect(TIMEOUT_S)
+    assert hardware.sessions == 0
 
 
-def test_no_password_in_any_default(hardware, gen3, monkeypatch):
+def test_a_broken_connection_is_an_error_in_words_and_opened_anew(arm, hardware):
+    arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    hardware.drop()
+
+    def fails():
+        with contextlib.suppress(ArmError):
+            arm.state(TIMEOUT_S)
+            return False
+        return True
+
+    wait_for(fails, "error")
+    with pytest.raises(ArmError, match="the connection to the arm is broken"):
+        arm.state(TIMEOUT_S)
+    arm.stop("test")  # over a new connection
+    assert hardware.speeds == [0.0] * 6
+    arm.release()
+    arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+
+
+def test_it_is_let_go_of_without_a_connection(make, hardware):
+    arm = make()
+    arm.connect(TIMEOUT_S)
+    hardware.unreachable = True
+    hardware.drop()
+    with pytest.raises(ArmError):
+        arm.disconnect()
+    hardware.unreachable = False
+    with arm:  # and can be connected again
+        arm.state(TIMEOUT_S)
+
+
+def test_frozen_feedback_is_an_error(arm, hardware):
+    arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    hardware.freeze()
+
+    def move_on():
+        for _ in range(20):
+            arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+
+    with pytest.raises(ArmError, match="the joint states are frozen"):
+        move_on()
+
+
+def test_standstill_is_measured_even_in_fault(arm, hardware):
+    arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    hardware.fault = 4
+    assert not arm.is_still()
+    arm.stop("test")
+    wait_for(arm.is_still, "standstill")
+
+
+def test_a_stop_that_comes_before_the_command_stops_it(arm, hardware, monkeypatch):
+    """The motion's thread may send its speeds after another thread's stop."""
+    command = arm.command
+
+    def stopped_just_before(*arguments):
+        arm.stop("a hand in the cell")
+        command(*arguments)
+
+    monkeypatch.setattr(arm, "command", stopped_just_before)
+    with pytest.raises(ArmStoppedError):
+        arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    assert hardware.speeds == [0.0] * 6
+
+
+def test_no_password_in_any_default(hardware, make, monkeypatch):
     monkeypatch.delenv("KORTEX_PASSWORD")
     with pytest.raises(ConfigError, match="KORTEX_PASSWORD"):
-        KortexArm(gen3, KortexConfig(ip="192.0.2.10"), MAX_SPEED_DEG_S)
+        make()
 
 
 def test_without_the_vendors_package_it_says_how_to_install_it(gen3, monkeypatch):
@@ -128,17 +224,15 @@ def test_without_the_vendors_package_it_says_how_to_install_it(gen3, monkeypatch
 
 
 @pytest.fixture
-def make_reaching(hardware, gen3):
+def make_reaching(make):
     """Function that makes an arm that moves goal by goal, connected until the test ends."""
     with contextlib.ExitStack() as connected:
 
-        def make(reach_timeout_s=WAIT_S, max_speed_deg_s=MAX_SPEED_DEG_S):
-            config = KortexConfig(
-                ip="192.0.2.10", mode="reach_angles", reach_timeout_s=reach_timeout_s
-            )
-            return connected.enter_context(KortexArm(gen3, config, max_speed_deg_s))
+        def build(reach_timeout_s=WAIT_S, max_speed_deg_s=MAX_SPEED_DEG_S):
+            arm = make(max_speed_deg_s, mode="reach_angles", reach_timeout_s=reach_timeout_s)
+            return connected.enter_context(arm)
 
-        yield make
+        yield build
 
 
 @pytest.fixture
@@ -151,7 +245,7 @@ def test_a_goal_is_reached_before_the_step_ends(reaching, hardware, gen3):
     np.testing.assert_allclose(executed.deltas, 0.01, atol=1e-6)
     np.testing.assert_allclose(reaching.state(TIMEOUT_S).joints, np.add(gen3.arm.ready_rad, 0.01))
     assert hardware.speeds == [0.0] * 6
-    assert hardware.listeners == {}
+    assert hardware.listeners == 0
 
 
 def test_a_goal_is_no_faster_than_allowed(reaching, hardware):
@@ -197,7 +291,7 @@ def test_a_goal_that_fails_is_an_error_in_words(reaching, hardware, trouble, wor
     with pytest.raises(ArmError, match=words):
         reaching.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
     assert hardware.speeds == [0.0] * 6
-    assert hardware.listeners == {}
+    assert hardware.listeners == 0
     vars(hardware).update(silent=False)
 
 
@@ -206,7 +300,7 @@ def test_a_goal_whose_end_is_never_reported_is_an_error(make_reaching, hardware)
     with pytest.raises(ArmError, match="reported no end of a motion"):
         make_reaching(reach_timeout_s=0.1).move(np.full(6, 0.01), 0.0, TIMEOUT_S)
     assert hardware.speeds == [0.0] * 6
-    assert hardware.listeners == {}
+    assert hardware.listeners == 0
 
 
 def test_a_stop_ends_a_goal_under_way(reaching, hardware):
@@ -223,7 +317,7 @@ def test_a_stop_ends_a_goal_under_way(reaching, hardware):
         reaching.home(WAIT_S)
     operator.join(WAIT_S)
     assert hardware.speeds == [0.0] * 6
-    assert hardware.listeners == {}
+    assert hardware.listeners == 0
 
 
 def test_an_unknown_mode_is_named():

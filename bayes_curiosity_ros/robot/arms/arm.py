@@ -134,6 +134,10 @@ class Arm(Protocol):
         """
         ...
 
+    def keep_alive(self) -> None:
+        """Somebody still watches over the arm; said every few hundredths of a second."""
+        ...
+
     def is_still(self) -> bool:
         """Measure once more; whether the arm was seen to stand still since the last `stop`.
 

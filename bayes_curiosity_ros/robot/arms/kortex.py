@@ -6,28 +6,35 @@ The Jaco gen 2 of the paper does not speak Kortex: it has the `trajectory` arm.
 from __future__ import annotations
 
 import contextlib
-import os
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayes_curiosity_ros.configuration.settings import require_positive
-from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.errors import unknown_name
 from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
-from bayes_curiosity_ros.robot.arms.kortex_calls import KortexCalls, load_api
+from bayes_curiosity_ros.robot.arms.kortex_calls import (
+    ConnectionLostError,
+    KortexCalls,
+    load_api,
+)
+from bayes_curiosity_ros.robot.arms.kortex_guard import Guard
+from bayes_curiosity_ros.robot.arms.kortex_link import OPEN_S, KortexLink, LinkConfig
 from bayes_curiosity_ros.robot.arms.kortex_reach import ReachAction
 from bayes_curiosity_ros.robot.arms.real import HOMED_RAD, HOMING_SHARE, RealArm
+from bayes_curiosity_ros.robot.arms.standstill import wrapped
 from bayes_curiosity_ros.robot.config import RobotConfig
 
-PASSWORD_VARIABLE = "KORTEX_PASSWORD"
-SESSION_TIMEOUT_MS = 10_000
-CONNECTION_TIMEOUT_MS = 2_000
 MODES = ("joint_speeds", "reach_angles")
 # The way home is checked as a straight line in joint space; the arm's own trajectory keeps to
 # it the better the shorter it is.
 HOME_PIECE_RAD = 0.2
+# A connection on which nothing was answered for so long is opened anew, in [s].
+DEAD_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,10 @@ class KortexConfig:
             sends a joint goal, and waits until the arm says that it is there: slower, and at
             rest between steps.
         max_torque_nm: largest torque of any joint; more stops the arm.
-        call_timeout_s: longest wait for an answer of the arm.
+        call_timeout_s: longest wait for an answer of the arm; after that it is stopped.
+        inactivity_s: the arm itself stops when it has heard nothing of us for so long, in steps
+            of a millisecond.
+        guard: have a process beside this one that stops the arm when this one dies or hangs.
         reach_timeout_s: how much later than due a motion may end in the mode reach_angles.
     """
 
@@ -53,7 +63,9 @@ class KortexConfig:
     password: str = ""
     mode: str = "joint_speeds"
     max_torque_nm: float = 25.0
-    call_timeout_s: float = 0.5
+    call_timeout_s: float = 0.15
+    inactivity_s: float = 0.25
+    guard: bool = True
     reach_timeout_s: float = 3.0
 
     def __post_init__(self) -> None:
@@ -61,14 +73,15 @@ class KortexConfig:
             raise unknown_name("kortex.mode", self.mode, MODES)
         require_positive(self, "max_torque_nm", "call_timeout_s", "reach_timeout_s")
 
-    def require_credentials(self) -> str:
-        """The password, from the parameter or the environment."""
-        password = self.password or os.environ.get(PASSWORD_VARIABLE, "")
-        if not self.ip:
-            raise ConfigError("kortex.ip is empty; give robot_ip:=…")
-        if not password:
-            raise ConfigError(f"no password: set {PASSWORD_VARIABLE} in the environment")
-        return password
+    def link(self) -> LinkConfig:
+        """Where the arm is.
+
+        Raises:
+            ConfigError: no address or no password.
+        """
+        return LinkConfig.checked(
+            self.ip, self.port, self.username, self.password, self.inactivity_s
+        )
 
 
 class KortexArm(RealArm):
@@ -84,64 +97,55 @@ class KortexArm(RealArm):
         super().__init__(robot)
         self.config = config
         self._max_speed_deg_s = max_speed_deg_s
-        self._password = config.require_credentials()
+        self._where = config.link()
         self._api = load_api()
-        self._calls = KortexCalls(self._api, config.call_timeout_s)
+        self._vendor = KortexCalls(self._api, config.call_timeout_s)
         self._motion: ReachAction | None = None
-        self._transport: Any = None
-        self._session: Any = None
-        self._robot_client: Any = None
-        self._feedback_client: Any = None
+        self._link: KortexLink | None = None
+        self._guard = Guard(self._where) if config.guard else None
+        self._answered_s = 0.0
+        self._linking = threading.Lock()
 
     def open(self, timeout_s: float) -> None:
-        api, config = self._api, self.config
-        self._transport = api.transport.TCPTransport()
-        router = api.router.RouterClient(self._transport, self._report)
-        try:
-            self._transport.connect(config.ip, config.port)
-        except OSError as error:
-            raise ArmError(
-                f"no connection to {config.ip}:{config.port} ({error}); is the arm on, and this "
-                "computer in its network?"
-            ) from error
-        info = api.session_messages.CreateSessionInfo()
-        info.username, info.password = config.username, self._password
-        info.session_inactivity_timeout = SESSION_TIMEOUT_MS
-        info.connection_inactivity_timeout = CONNECTION_TIMEOUT_MS
-        self._session = api.sessions.SessionManager(router)
-        self._calls(self._session.CreateSession, info)
-        self._robot_client, self._feedback_client = (
-            api.base.BaseClient(router),
-            api.cyclic.BaseCyclicClient(router),
-        )
-        mode = api.base_messages.ServoingModeInformation()
-        mode.servoing_mode = api.base_messages.SINGLE_LEVEL_SERVOING
-        self._calls(self._robot_client.SetServoingMode, mode)
+        self._open_link()
+        mode = self._api.base_messages.ServoingModeInformation()
+        mode.servoing_mode = self._api.base_messages.SINGLE_LEVEL_SERVOING
+        self._vendor(self._client.SetServoingMode, mode, timeout_s=OPEN_S)
+        if self._guard is not None:
+            self._guard.start()
 
     def close(self) -> None:
-        if self._session is not None:
-            with contextlib.suppress(ArmError):
-                self._calls(self._session.CloseSession)
-        if self._transport is not None:
-            self._transport.disconnect()
-        self._session = self._transport = self._robot_client = self._feedback_client = None
+        if self._guard is not None:
+            self._guard.end()
+        self._close_link()
+
+    def keep_alive(self) -> None:
+        if self._guard is not None:
+            with contextlib.suppress(ArmError):  # `measure` tells of it
+                self._guard.beat()
 
     def measure(self, timeout_s: float) -> ArmState:
-        feedback = self._calls(self._feedback_client.RefreshFeedback)
+        self._beat()
+        feedback = self._feedback()
         actuators = feedback.actuators[: len(self.joint_names)]
         self._check_faults(feedback.base, actuators)
         self._received_s = time.monotonic()
         motors = feedback.interconnect.gripper_feedback.motor
         return ArmState(
             stamp_s=time.time(),
-            joints=_signed(np.radians([actuator.position for actuator in actuators])),
+            joints=_angles(actuators),
             velocities=np.radians([actuator.velocity for actuator in actuators]),
             fingers=np.zeros(0),
             gripper=motors[0].position / 100.0 if len(motors) else 0.0,
             contacts=frozenset(),
         )
 
+    def sample(self) -> tuple[float, np.ndarray]:
+        actuators = self._feedback().actuators[: len(self.joint_names)]
+        return time.monotonic(), _angles(actuators)
+
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
+        self._beat(moves=True)
         if self.robot.arm.gripper is not None:
             self._send_gripper(gripper)
         if self.config.mode == "reach_angles":
@@ -173,11 +177,59 @@ class KortexArm(RealArm):
         return self.state(timeout_s)
 
     def halt(self) -> None:
-        if self._robot_client is not None:
-            self._calls(self._robot_client.Stop)
+        """Stop; over a new connection where the old one is broken."""
+        self._open_link()
+        self._call(self._client.Stop)
+        if self._guard is not None:
+            with contextlib.suppress(ArmError):
+                self._guard.beat(moves=False)
 
     def clear_faults(self) -> None:
-        self._calls(self._robot_client.ClearFaults)
+        self._call(self._client.ClearFaults)
+        if self._guard is not None:
+            self._guard.start()
+
+    @property
+    def _client(self) -> Any:
+        """The vendor's BaseClient."""
+        if self._link is None:
+            raise ConnectionLostError("the connection to the arm is broken")
+        return self._link.base
+
+    def _open_link(self) -> None:
+        """Connect, unless there is a connection."""
+        with self._linking:
+            if self._link is None:
+                self._link = KortexLink(self._api, self._vendor, self._where)
+                self._answered_s = time.monotonic()
+
+    def _close_link(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+    def _call(self, stub: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the arm; a connection that turns out to be broken is closed."""
+        try:
+            answer = self._vendor(stub, *arguments)
+        except ConnectionLostError:
+            self._close_link()
+            raise
+        except ArmError:
+            if time.monotonic() - self._answered_s > DEAD_S:
+                self._close_link()
+            raise
+        self._answered_s = time.monotonic()
+        return answer
+
+    def _feedback(self) -> Any:
+        if self._link is None:
+            raise ConnectionLostError("the connection to the arm is broken")
+        return self._call(self._link.cyclic.RefreshFeedback)
+
+    def _beat(self, moves: bool | None = None) -> None:
+        if self._guard is not None:
+            self._guard.beat(moves)
 
     def _home_piece(self, away: np.ndarray) -> None:
         here = self._last
@@ -195,7 +247,8 @@ class KortexArm(RealArm):
         """Begin a motion in no less than `least_s`, at most at a share of the speed limit."""
         way = float(np.degrees(np.abs(target - measured)).max())
         duration_s = max(least_s, way / (share * self._max_speed_deg_s))
-        self._motion = ReachAction(self._calls, self._robot_client, target, duration_s)
+        self._beat(moves=True)
+        self._motion = ReachAction(self._vendor, self._client, target, duration_s)
 
     def _send_speeds(self, speeds_deg_s: np.ndarray) -> None:
         limit = self._max_speed_deg_s
@@ -203,14 +256,14 @@ class KortexArm(RealArm):
         for index, speed in enumerate(np.clip(speeds_deg_s, -limit, limit)):
             joint = message.joint_speeds.add()
             joint.joint_identifier, joint.value, joint.duration = index, float(speed), 0
-        self._calls(self._robot_client.SendJointSpeedsCommand, message)
+        self._call(self._client.SendJointSpeedsCommand, message)
 
     def _send_gripper(self, value: float) -> None:
         message = self._api.base_messages.GripperCommand()
         message.mode = self._api.base_messages.GRIPPER_POSITION
         finger = message.gripper.finger.add()
         finger.finger_identifier, finger.value = 1, float(value)
-        self._calls(self._robot_client.SendGripperCommand, message)
+        self._call(self._client.SendGripperCommand, message)
 
     def _check_faults(self, base: Any, actuators: Any) -> None:
         banks = [(base.fault_bank_a, base.fault_bank_b)]
@@ -226,9 +279,6 @@ class KortexArm(RealArm):
                     "something is in the way"
                 )
 
-    def _report(self, error: Any) -> None:
-        """The transport lost its other end; the next call says so."""
-
 
 @ARMS.register(
     "kortex", robot="gen3.yaml", needs=("robot_ip",), parameters={"robot_ip": "kortex.ip"}
@@ -242,6 +292,6 @@ def _largest(angles: np.ndarray) -> str:
     return f"{np.abs(angles).max():.3f}"
 
 
-def _signed(angles: np.ndarray) -> np.ndarray:
-    """Kortex counts 0…360°; limits are given around zero."""
-    return (angles + np.pi) % (2 * np.pi) - np.pi
+def _angles(actuators: Any) -> np.ndarray:
+    """Joint angles around zero, where limits are given; Kortex counts 0…360°."""
+    return wrapped(np.radians([actuator.position for actuator in actuators]))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.robot.arms.arm import ArmError
 
 INSTALL = (
@@ -35,6 +36,10 @@ SUB_CODES = {
     75: "wrong servoing mode",
     130: "another session is in control",
 }
+
+
+class ConnectionLostError(ArmError):
+    """The connection to the arm broke; it must be opened anew."""
 
 
 def load_api() -> SimpleNamespace:
@@ -70,25 +75,41 @@ class KortexCalls:
         self.api = api
         self._timeout_s = timeout_s
 
-    def __call__(self, stub: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the arm."""
+    def __call__(
+        self, stub: Callable[..., Any], *arguments: Any, timeout_s: float | None = None
+    ) -> Any:
+        """Call the arm.
+
+        Args:
+            timeout_s: longest wait for this answer, where it differs from the others'.
+
+        Raises:
+            ConnectionLostError: the connection is broken.
+            ArmError: refused, or not answered in time.
+        """
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
         options = self.api.router.RouterClientSendOptions()
-        options.timeout_ms = round(1000 * self._timeout_s)
-        with self._said():
+        options.timeout_ms = round(1000 * limit_s)
+        with self._said(limit_s):
             return stub(*arguments, options=options)
 
     def subscribe(self, stub: Callable[..., Any], callback: Callable[[Any], None]) -> Any:
-        """Ask for notifications; these stubs take no time limit of ours."""
-        with self._said():
-            return stub(callback, self.api.base_messages.NotificationOptions())
+        """Ask for notifications."""
+        return self(stub, callback, self.api.base_messages.NotificationOptions())
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
+    def _said(self, limit_s: float) -> Iterator[None]:
         try:
             yield
-        except concurrent.futures.TimeoutError as error:
-            raise ArmError(f"the arm did not answer within {self._timeout_s} s") from error
+        except (concurrent.futures.TimeoutError, TimeoutError) as error:
+            raise ArmError(f"the arm did not answer within {limit_s} s") from error
+        except OSError as error:
+            raise ConnectionLostError(f"the connection to the arm is broken: {error}") from error
         except self.api.exceptions.KException as error:
             code = getattr(error, "get_error_sub_code", lambda: None)()
             words = f"Kortex: {error}" if code not in SUB_CODES else in_words(code)
             raise ArmError(words) from error
+        except BayesCuriosityError:
+            raise
+        except Exception as error:  # the vendor's own mistakes must not skip a stop
+            raise ArmError(f"the Kortex API failed: {error!r}") from error

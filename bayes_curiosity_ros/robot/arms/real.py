@@ -142,6 +142,9 @@ class RealArm(Device):
         if self._connected:
             self.halt()
 
+    def keep_alive(self) -> None:
+        """Nothing, unless a driver reckons with our death."""
+
     def is_still(self) -> bool:
         self._require_connected()
         self._rest.add(*self.sample())

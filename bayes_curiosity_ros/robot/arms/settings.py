@@ -9,7 +9,7 @@ from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ARMS
 from bayes_curiosity_ros.robot.config import RobotConfig
-from bayes_curiosity_ros.robot.supervisor import SupervisorConfig
+from bayes_curiosity_ros.robot.supervision import SupervisorConfig
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,9 @@ class SimulatedArm(Device):
         self._stopped = reason or "no reason given"
         self._velocity = np.zeros(len(self.joint_names))
 
+    def keep_alive(self) -> None:
+        """Nothing depends on it."""
+
     def is_still(self) -> bool:
         """Always: simulated time passes in `move` alone."""
         return True
