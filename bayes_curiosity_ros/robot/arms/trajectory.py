@@ -43,8 +43,9 @@ __all__ = ["GripperLink", "TrajectoryArm", "TrajectoryConfig"]
 # Share of the fingers' travel by which something holds them open that were told to close.
 HELD_SHARE = 0.05
 STILL_RAD_S = 0.01
+DONE_SHARE = 0.95
 TINY_S = 1e-6
-COUNTED = 6  # states, to know how often they come
+COUNTED = 20  # states, to know how often they come; the first ones may come in a burst
 INTERFACES: dict[str, Callable[[Node, TrajectoryConfig, tuple[str, ...]], Commands]] = {
     "trajectory_topic": TrajectoryTopic,
     "trajectory_action": TrajectoryAction,
@@ -155,11 +156,11 @@ class TrajectoryArm(RealArm):
         return reached
 
     def _arrived(self, reached: DriverState) -> bool:
-        """Whether the arm rests, and more than half of the way is done."""
+        """Whether the arm rests, and nearly all of the way is done."""
         way = np.abs(wrapped(reached.positions - self._raw))
         first = int(np.argmax(np.abs(self._wanted)))
         still = np.abs(reached.velocities).max() < STILL_RAD_S
-        return bool(still and way[first] >= np.abs(self._wanted[first]) / 2)
+        return bool(still and way[first] >= DONE_SHARE * np.abs(self._wanted[first]))
 
     def covered(self, before: ArmState, after: ArmState) -> np.ndarray:
         return moved(self._states.recent(), self._began_s, self._ends_s, self._dt / 2)
@@ -221,9 +222,10 @@ class TrajectoryArm(RealArm):
         """What an arm in motion did can be measured only if its states are close together."""
         while len(states := self._states.recent()) < COUNTED and time.monotonic() < deadline_s:
             time.sleep(0.01)
-        if period_s(states) > self._dt / 2:
+        usual_s = period_s(states[-COUNTED // 2 :])
+        if usual_s > self._dt / 2:
             raise ArmError(
-                f"joint states on {self.state_topic} come every {period_s(states):.3f} s, too "
+                f"joint states on {self.state_topic} come every {usual_s:.3f} s, too "
                 f"rarely for steps of {self._dt} s that pass into each other; make the driver "
                 "report faster, or set trajectory.overlap_s to 0"
             )

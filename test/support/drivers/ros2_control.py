@@ -165,8 +165,8 @@ class Ros2Control:
         while abs(self._knuckle() - wanted) > 0.02:
             time.sleep(TICK_S)
         goal.succeed()
-        result = type(goal.request).__name__.startswith("Parallel")
-        kind = ParallelGripperCommand if result else GripperCommand
+        parallel = isinstance(command, JointState)
+        kind = ParallelGripperCommand if parallel else GripperCommand
         return kind.Result(reached_goal=True)
 
     def _knuckle(self) -> float:
@@ -189,7 +189,7 @@ class Ros2Control:
         self._states.publish(message)
 
 
-CLOSED_RAD = 0.8
+CLOSED_RAD = 0.34  # what the cell's file calls closed
 
 
 def _spline(first: Knot, second: Knot, moment: float) -> np.ndarray:
@@ -205,11 +205,13 @@ def _seconds(duration) -> float:
     return duration.sec + duration.nanosec * 1e-9
 
 
+KORTEX = {
+    "robot": "gen3_robotiq.yaml",
+    "gripper": ("robotiq_gripper_controller", "robotiq_85_left_knuckle_joint"),
+}
 KINDS = {
-    "kortex": {
-        "robot": "gen3_robotiq.yaml",
-        "gripper": ("robotiq_gripper_controller", "robotiq_85_left_knuckle_joint"),
-    },
+    "kortex": KORTEX,
+    "kortex_older": KORTEX | {"parallel": False},
     "gen3": {"robot": "gen3.yaml"},
     "ur": {"robot": "ur5e.yaml", "controller": "scaled_joint_trajectory_controller"},
     "jaco": {"robot": "jaco.yaml"},
@@ -217,7 +219,7 @@ KINDS = {
 
 
 def main(words: list[str]) -> None:
-    """Run as a process: `python -m support.drivers.ros2_control kortex|gen3|ur|jaco`."""
+    """Run as a process, with one of KINDS: `python -m support.drivers.ros2_control ur`."""
     rclpy.init()
     node = rclpy.create_node("controller_manager")
     kind = dict(KINDS[words[0]])
