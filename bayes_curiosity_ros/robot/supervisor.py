@@ -41,6 +41,8 @@ ALARM_S = 0.3
 SETTLE_S = 2.0
 # Time between two looks at an arm at rest, in [s].
 POLL_S = 0.1
+# An answer that is late at rest endangers nobody; so many in a row are a fault.
+MISSES = 2
 WHAT_NEXT = "call arm/release when the cause is removed"
 
 
@@ -77,7 +79,7 @@ class ArmSupervisor:
         self._step = 0
         self._last_command_s: float | None = None
         self._halted = False
-        self._polled_s = 0.0
+        self._polled_s, self._misses = 0.0, 0
 
     @property
     def step(self) -> tuple[int, int]:
@@ -238,10 +240,11 @@ class ArmSupervisor:
 
     def _go_on_stopping(self) -> None:
         late = self._stopping.lasted_s > ALARM_S
+        if late:
+            self._cry_out()  # before the attempt: that may have to wait for an answer
         if not self._stopping.attempt():
-            if late:
-                self._cry_out()
-        elif late and self.state == State.FAULT:
+            return
+        if late and self.state == State.FAULT:
             said = f"stands still again, {self._stopping.reason}; {WHAT_NEXT}"
             self._become(State.FAULT, said, unlatch=True)
         else:
@@ -270,8 +273,11 @@ class ArmSupervisor:
         try:
             self.arm.state(self.config.move_timeout_s)
         except ArmError as error:
-            if self.state in resting:
+            self._misses += 1
+            if self._misses >= MISSES and self.state in resting:
                 self._fault(error)
+        else:
+            self._misses = 0
 
     def _check(self, episode: int, step: int, deltas: np.ndarray, gripper: float) -> None:
         self._require_active()

@@ -23,7 +23,7 @@ from bayes_curiosity_ros.robot.arms.kortex_calls import (
     load_api,
 )
 from bayes_curiosity_ros.robot.arms.kortex_guard import Guard
-from bayes_curiosity_ros.robot.arms.kortex_link import OPEN_S, KortexLink, LinkConfig
+from bayes_curiosity_ros.robot.arms.kortex_link import KortexLink, LinkConfig
 from bayes_curiosity_ros.robot.arms.kortex_reach import ReachAction
 from bayes_curiosity_ros.robot.arms.real import HOMED_RAD, HOMING_SHARE, RealArm
 from bayes_curiosity_ros.robot.arms.standstill import wrapped
@@ -35,6 +35,9 @@ MODES = ("joint_speeds", "reach_angles")
 HOME_PIECE_RAD = 0.2
 # A connection on which nothing was answered for so long is opened anew, in [s].
 DEAD_S = 1.0
+# Longest wait for a connection and for what is said once, before anything moves, and for a
+# connection over which to stop an arm, in [s].
+OPEN_S, REOPEN_S = 2.0, 0.4
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class KortexArm(RealArm):
         max_speed_deg_s: largest speed of any joint.
     """
 
+    frozen_s = 0.15  # feedback is asked for, and never older than its answer
+
     def __init__(self, robot: RobotConfig, config: KortexConfig, max_speed_deg_s: float) -> None:
         super().__init__(robot)
         self.config = config
@@ -107,7 +112,7 @@ class KortexArm(RealArm):
         self._linking = threading.Lock()
 
     def open(self, timeout_s: float) -> None:
-        self._open_link()
+        self._open_link(OPEN_S)
         mode = self._api.base_messages.ServoingModeInformation()
         mode.servoing_mode = self._api.base_messages.SINGLE_LEVEL_SERVOING
         self._vendor(self._client.SetServoingMode, mode, timeout_s=OPEN_S)
@@ -178,7 +183,7 @@ class KortexArm(RealArm):
 
     def halt(self) -> None:
         """Stop; over a new connection where the old one is broken."""
-        self._open_link()
+        self._open_link(REOPEN_S)
         self._call(self._client.Stop)
         if self._guard is not None:
             with contextlib.suppress(ArmError):
@@ -196,11 +201,11 @@ class KortexArm(RealArm):
             raise ConnectionLostError("the connection to the arm is broken")
         return self._link.base
 
-    def _open_link(self) -> None:
+    def _open_link(self, timeout_s: float) -> None:
         """Connect, unless there is a connection."""
         with self._linking:
             if self._link is None:
-                self._link = KortexLink(self._api, self._vendor, self._where)
+                self._link = KortexLink(self._api, self._vendor, self._where, timeout_s)
                 self._answered_s = time.monotonic()
 
     def _close_link(self) -> None:

@@ -29,6 +29,7 @@ STOP_S = 0.15
 # How long a guard whose node is dead tries to stop the arm, in [s].
 DUTY_S = 60.0
 START_S, END_S = 20.0, 3.0
+OPEN_S, REOPEN_S = 2.0, 0.4
 MOVES, RESTS, ENDS = b"m", b"r", b"q"
 READY, STOPPED = b"ready\n", b"stopped\n"
 # After so many stops in a row that were not accepted the guard opens a new connection.
@@ -135,7 +136,7 @@ class Watch:
         self._calls = KortexCalls(self._api, STOP_S)
         self._link: KortexLink | None = None
         self._failures = 0
-        self._open()
+        self._open(OPEN_S)
 
     def run(self, beats: int) -> None:
         """Until the node sends the guard away, or has died and the arm was stopped."""
@@ -169,7 +170,7 @@ class Watch:
         """Whether the arm has accepted a stop."""
         try:
             if self._link is None:
-                self._open()
+                self._open(REOPEN_S)
             assert self._link is not None
             self._calls(self._link.base.Stop)
         except ArmError as error:
@@ -180,8 +181,8 @@ class Watch:
         self._failures = 0
         return True
 
-    def _open(self) -> None:
-        self._link = KortexLink(self._api, self._calls, self._config)
+    def _open(self, timeout_s: float) -> None:
+        self._link = KortexLink(self._api, self._calls, self._config, timeout_s)
 
 
 def main() -> None:

@@ -16,8 +16,7 @@ from bayes_curiosity_ros.robot.arms.kortex_calls import KortexCalls
 
 PASSWORD_VARIABLE = "KORTEX_PASSWORD"
 SESSION_TIMEOUT_MS = 10_000
-# Longest wait for a connection and for what is said once, before anything moves, in [s].
-OPEN_S, CLOSE_S = 2.0, 0.5
+CLOSE_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class KortexLink:
         api: the vendor's modules.
         calls: how to call the arm.
         config: where it is.
+        timeout_s: longest wait for the connection, and for the session.
 
     Attributes:
         base: the vendor's BaseClient.
@@ -75,8 +75,11 @@ class KortexLink:
         ArmError: no connection or no session; nothing is left open.
     """
 
-    def __init__(self, api: SimpleNamespace, calls: KortexCalls, config: LinkConfig) -> None:
+    def __init__(
+        self, api: SimpleNamespace, calls: KortexCalls, config: LinkConfig, timeout_s: float
+    ) -> None:
         self._api, self._calls, self._config = api, calls, config
+        self._timeout_s = timeout_s
         self._transport: Any = None
         self._session: Any = None
         try:
@@ -102,7 +105,7 @@ class KortexLink:
         where = (self._config.ip, self._config.port)
         try:
             # The vendor's own connect may wait for minutes where nobody answers.
-            socket.create_connection(where, OPEN_S).close()
+            socket.create_connection(where, self._timeout_s).close()
             transport = self._api.transport.TCPTransport()
             router = self._api.router.RouterClient(transport, _report)
             transport.connect(*where)
@@ -120,7 +123,7 @@ class KortexLink:
         info.session_inactivity_timeout = SESSION_TIMEOUT_MS
         info.connection_inactivity_timeout = round(1000 * self._config.inactivity_s)
         self._session = self._api.sessions.SessionManager(router)
-        self._calls(self._session.CreateSession, info, timeout_s=OPEN_S)
+        self._calls(self._session.CreateSession, info, timeout_s=self._timeout_s)
 
 
 def _report(error: Any) -> None:
