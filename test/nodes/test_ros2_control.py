@@ -8,6 +8,7 @@ from sensor_msgs.msg import JointState
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError
 from bayes_curiosity_ros.robot.arms.goals import Goals
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm
+from bayes_curiosity_ros.robot.config import RobotConfig
 from support.drivers.running import emulated, profile
 from support.graph import eventually, inbox
 from support.waiting import WAIT_S, wait_for
@@ -129,3 +130,20 @@ def test_an_absent_gripper_is_named(gen3, background):
     arm = TrajectoryArm(robot, config, background.node)
     with pytest.raises(ArmError, match="nobody listens to action /no_such/gripper_cmd"):
         arm.connect(1.0)
+
+
+def test_a_gripper_that_the_model_does_not_know_is_refused(gen3, background):
+    """The README's old pairing: a Gen3's states with a robot file that has no such hand."""
+    _, config = profile("ros2_kortex", overlap_s=0.0, driver_fingers=[], gripper={})
+    arm = TrajectoryArm(RobotConfig.load("gen3.yaml"), config, background.node)
+    with pytest.raises(ArmError, match="also tell of robotiq_85_left_knuckle_joint"):
+        arm.connect(WAIT_S)
+
+
+def test_joints_of_something_else_can_be_named(gen3, background):
+    others = ["robotiq_85_left_knuckle_joint"]
+    _, config = profile(
+        "ros2_kortex", overlap_s=0.0, driver_fingers=[], gripper={}, other_joints=others
+    )
+    with TrajectoryArm(RobotConfig.load("gen3.yaml"), config, background.node) as arm:
+        assert arm.state(WAIT_S).gripper == 0.0

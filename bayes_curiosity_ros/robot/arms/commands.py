@@ -46,6 +46,14 @@ class Commands(ABC):
     def absent(self) -> str:
         """What nobody listens to; empty when the driver is there."""
 
+    def open(self) -> None:
+        """Make ready what a driver needs before anything moves."""
+        return
+
+    def close(self) -> None:
+        """Let go of it."""
+        return
+
     @abstractmethod
     def step(self, step: Step) -> None:
         """Begin one control step, after which the arm stands still by itself."""

@@ -15,6 +15,7 @@ import numpy as np
 from std_msgs.msg import Float64MultiArray
 
 from bayes_curiosity_ros.robot.arms.commands import Commands, Step
+from bayes_curiosity_ros.robot.arms.stream_guard import StreamGuard
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -124,7 +125,20 @@ class ForwardPosition(Stream):
 
 
 class ForwardVelocity(Stream):
-    """Velocities that end in zeros, whether or not the next step comes."""
+    """Velocities that end in zeros, whether or not the next step comes.
+
+    A guard beside this process sends the zeros that it can not.
+    """
+
+    def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
+        super().__init__(node, config, names)
+        self._guard = StreamGuard(str(self._publisher.topic_name))
+
+    def open(self) -> None:
+        self._guard.start()
+
+    def close(self) -> None:
+        self._guard.end()
 
     def setpoint(self, step: Step, elapsed_s: float) -> np.ndarray:
         late_s = elapsed_s - step.duration_s

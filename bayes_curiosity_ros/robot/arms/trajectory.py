@@ -74,6 +74,8 @@ class TrajectoryArm(RealArm):
         self._wanted = np.zeros(len(self._names))
         self._asked = 0.0
         self._measured_gripper: float | None = None
+        self._known = {*self._names, *config.driver_fingers, *config.other_joints}
+        self._unknown: set[str] = set()
         self._states = DriverStates(
             node,
             config.state_topic,
@@ -90,6 +92,7 @@ class TrajectoryArm(RealArm):
         return self._states.topic
 
     def open(self, timeout_s: float) -> None:
+        self._commands.open()
         deadline = time.monotonic() + timeout_s
         while absent := self._absent():
             if time.monotonic() > deadline:
@@ -100,10 +103,12 @@ class TrajectoryArm(RealArm):
             time.sleep(0.01)
         self._states.forget()
         self._states.wait(time.monotonic(), deadline)
+        self._require_known_hand()
         if self.config.overlap_s:
             self._require_dense(deadline)
 
     def close(self) -> None:
+        self._commands.close()
         self._states.forget()
         if self._fingers is not None:
             self._fingers.forget()
@@ -218,6 +223,16 @@ class TrajectoryArm(RealArm):
             return np.clip((goal - start) / self._dt, -speed, speed)
         return self._commanded.velocity
 
+    def _require_known_hand(self) -> None:
+        """A hand that the robot file does not have would be driven into the table."""
+        if self.robot.arm.gripper is None and self._unknown:
+            names = ", ".join(sorted(self._unknown))
+            raise ArmError(
+                f"joint states on {self.state_topic} also tell of {names}, but the robot file has "
+                "no gripper: choose a file that has one (gen3_robotiq.yaml), or name joints that "
+                "are not on this arm in trajectory.other_joints"
+            )
+
     def _require_dense(self, deadline_s: float) -> None:
         """What an arm in motion did can be measured only if its states are close together."""
         while len(states := self._states.recent()) < COUNTED and time.monotonic() < deadline_s:
@@ -232,6 +247,7 @@ class TrajectoryArm(RealArm):
 
     def _take_fingers(self, message: JointState) -> None:
         """They may come in messages of their own."""
+        self._unknown |= {*message.name} - self._known
         gripper, names = self.robot.arm.gripper, self.config.driver_fingers
         angles = dict(zip(message.name, message.position, strict=False))
         if gripper is None or not names or not all(name in angles for name in names):

@@ -75,6 +75,8 @@ class TrajectoryConfig:
             are those of the robot file.
         driver_fingers: the driver's names of the finger joints, where its joint states have them.
             Without, the safety filter reckons with every angle that the fingers may have.
+        other_joints: joints in the same messages that are not on this arm. Any joint that is in
+            none of these lists is taken for a gripper's that the robot file does not know of.
         velocity_unit: "rad_s" or "deg_s", of the driver's joint states.
         executes: what the driver executes of a trajectory's points, "positions" or "velocities".
         tick_s: period in which a driver that executes velocities sends them; 0 if it has none.
@@ -92,6 +94,7 @@ class TrajectoryConfig:
     interface: str = "trajectory_topic"
     driver_joints: tuple[str, ...] = ()
     driver_fingers: tuple[str, ...] = ()
+    other_joints: tuple[str, ...] = ()
     velocity_unit: str = "rad_s"
     executes: str = "positions"
     tick_s: float = 0.0
