@@ -40,6 +40,7 @@ from bayes_curiosity_ros.robot.arms.arm import (
     SimulatedCell,
 )
 from bayes_curiosity_ros.robot.arms.settings import ArmNodeConfig
+from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from bayes_curiosity_ros.robot.supervision import State
 from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
@@ -118,13 +119,18 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _make_arm(self) -> Arm:
         inputs = ArmInputs(
-            robot=self._robot,
+            robot=self._parked() if self.config.real else self._robot,
             max_speed_deg_s=self.config.max_speed_deg_s,
             declare=partial(declare, self),
             node=self,
             cell=self._cell,
         )
         return ARMS[self.config.backend].make(inputs)
+
+    def _parked(self) -> RobotConfig:
+        """The robot with its ready pose where the task starts: there a real arm homes."""
+        task = named_arm_task(self.config.task, self._robot, threads=1)
+        return replace(self._robot, arm=task.robot.arm)
 
     def _cell(self) -> SimulatedCell:
         """The task's own cell, so that the arm moves exactly as the task does in process."""

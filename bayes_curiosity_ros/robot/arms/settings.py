@@ -19,7 +19,7 @@ class ArmNodeConfig:
     Attributes:
         backend: name of the arm, one of `robot.arms.arm.ARMS`.
         robot: file in config/robots/, or a path: which arm on which table.
-        task: what is learnt; decides in simulation where the object is put.
+        task: what is learnt; decides where the arm starts and, in simulation, where the object is.
         collisions: check every pose for collisions before it is commanded. Off in simulated
             learning, where a collision is an outcome; a real arm insists on it.
         autostart: configure and activate without being asked.

@@ -45,6 +45,8 @@ HELD_SHARE = 0.05
 STILL_RAD_S = 0.01
 DONE_SHARE = 0.95
 TINY_S = 1e-6
+# For how long a repeated stop holds the same place, in [s].
+HOLD_S = 1.0
 COUNTED = 20  # states, to know how often they come; the first ones may come in a burst
 INTERFACES: dict[str, Callable[[Node, TrajectoryConfig, tuple[str, ...]], Commands]] = {
     "trajectory_topic": TrajectoryTopic,
@@ -71,6 +73,8 @@ class TrajectoryArm(RealArm):
         self._fingers = make_gripper(node, config.gripper)
         self._raw = np.zeros(len(self._names))
         self._began_s = self._ends_s = 0.0
+        self._hold: np.ndarray | None = None
+        self._held_s = -np.inf
         self._wanted = np.zeros(len(self._names))
         self._asked = 0.0
         self._measured_gripper: float | None = None
@@ -134,7 +138,7 @@ class TrajectoryArm(RealArm):
         start = self._raw + self._since_measured()
         goal = self._raw + (target - measured)
         self._wanted = goal - start
-        now_s = time.monotonic()
+        now_s, self._held_s = time.monotonic(), -np.inf
         self._began_s = self._step_begins_s(now_s)
         self._ends_s = now_s + self._dt
         self._commands.step(Step(start, goal, self._velocity(start, goal), self._dt))
@@ -184,9 +188,12 @@ class TrajectoryArm(RealArm):
     def halt(self) -> None:
         """Hold where the arm is, if that is known: a step ends by itself, and to hold where the
         arm was a while ago would move it back there."""
-        newest = self._states.newest
-        known = newest is not None and time.monotonic() - newest.received_s < self._dt + HALT_S
-        self._commands.hold(newest.positions if known and newest is not None else None)
+        now_s, newest = time.monotonic(), self._states.newest
+        if now_s - self._held_s > HOLD_S:
+            known = newest is not None and now_s - newest.received_s < self._dt + HALT_S
+            self._hold = newest.positions if known and newest is not None else None
+            self._held_s = now_s
+        self._commands.hold(self._hold)
 
     def _absent(self) -> str:
         return self._commands.absent() or (self._fingers.absent() if self._fingers else "")

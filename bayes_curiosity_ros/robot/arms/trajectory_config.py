@@ -85,7 +85,8 @@ class TrajectoryConfig:
         settle_s: how long a step may take beyond its time until the arm rests at its end, where a
             command comes late to its driver; only without overlap_s.
         stream_hz: how often the forward controllers are told.
-        state_timeout_s: joint states older than this stop the arm.
+        state_timeout_s: joint states older than this stop the arm; two periods of the driver's
+            at least.
         gripper: how the gripper is spoken to.
     """
 
@@ -101,7 +102,7 @@ class TrajectoryConfig:
     overlap_s: float = 0.0
     settle_s: float = 0.0
     stream_hz: float = 100.0
-    state_timeout_s: float = 0.3
+    state_timeout_s: float = 0.15
     gripper: GripperLink = field(default_factory=GripperLink)
 
     def __post_init__(self) -> None:
