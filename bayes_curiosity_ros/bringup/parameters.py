@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,9 @@ def arm_parameters(path: str) -> dict[str, Any]:
     return {name: value for node, name, value in found if node in ("arm", EVERY_NODE)}
 
 
-def check_params_file(path: str, decided: Mapping[str, Mapping[str, Any]]) -> None:
+def check_params_file(
+    path: str, decided: Mapping[str, Mapping[str, Any]], defaults: Collection[str] = ()
+) -> None:
     """Check that a user's parameter file sets nothing else than what arguments decide.
 
     ROS has rules for who wins, by the order in which keys first appear; `dry_run:=true` must not
@@ -58,6 +60,8 @@ def check_params_file(path: str, decided: Mapping[str, Mapping[str, Any]]) -> No
     Args:
         path: path of the file.
         decided: parameters that arguments decide, by node.
+        defaults: those for which a file that names its node may have another value, which counts
+            where the argument is left out.
 
     Raises:
         ConfigError: no such file, none of ROS parameters, or one that sets such a parameter to
@@ -66,8 +70,9 @@ def check_params_file(path: str, decided: Mapping[str, Mapping[str, Any]]) -> No
     _require_file(path)
     for node, name, value in _parameters_in(path):
         for known, parameters in decided.items():
-            same = name not in parameters or parameters[name] == value
-            if node in (known, EVERY_NODE) and not same:
+            allowed = name not in parameters or parameters[name] == value
+            allowed |= node == known and name in defaults
+            if node in (known, EVERY_NODE) and not allowed:
                 raise ConfigError(
                     f"{path} sets {name} of node {known}, which an argument decides; remove it "
                     "there and give the argument"

@@ -112,6 +112,9 @@ def test_the_arm_node_drives_it_with_the_shipped_file(driver, start, background)
     reached: ArmState = learner.reached(1, 1)
     np.testing.assert_allclose(reached.executed_deltas, reached.requested_deltas, rtol=0.05)
     assert reached.gripper > 0.95
+    halted = eventually(learner.status, lambda m: m.reason.startswith("halted"))
+    assert halted.state == ArmStatus.READY
+    assert learner.reset(episode=2).status.code == 0
 
 
 def test_it_grasps_with_its_finger_action(background):

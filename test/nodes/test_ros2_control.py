@@ -81,27 +81,6 @@ def test_its_gripper_goes_by_action_and_is_measured(gen3, make):
     wait_for(lambda: arm.state(WAIT_S).gripper < 0.05, "open gripper")
 
 
-def test_the_older_gripper_action_is_spoken_too(make):
-    with emulated("ros2_control", "kortex_older"):
-        arm = make(
-            "ros2_kortex",
-            gripper={
-                "interface": "gripper_command",
-                "name": "/robotiq_gripper_controller/gripper_cmd",
-                "closed": 0.34,
-            },
-        )
-        arm.move(np.zeros(6), 1.0, WAIT_S)
-        wait_for(lambda: arm.state(WAIT_S).gripper > 0.95, "closed gripper")
-
-
-def test_a_universal_robots_arm_is_three_files(make):
-    with emulated("ros2_control", "ur"):
-        arm = make("ur", **REST)
-        executed = arm.move(np.full(6, 0.01), 0.0, WAIT_S)
-        np.testing.assert_allclose(executed.deltas, 0.01, rtol=0.05)
-
-
 def test_a_rejected_trajectory_is_an_error(gen3, make, monkeypatch):
     arm = make("ros2_kortex", **INTERFACES["action"])
     send = Goals.send
@@ -114,14 +93,6 @@ def test_a_rejected_trajectory_is_an_error(gen3, make, monkeypatch):
     monkeypatch.setattr(Goals, "send", with_wrong_names)
     with pytest.raises(ArmError, match=r"rejected a trajectory; are trajectory\.driver_joints"):
         arm.move(np.full(6, 0.01), 0.0, WAIT_S)
-
-
-def test_steps_that_pass_into_each_other_need_frequent_states(background):
-    with emulated("jaco"):
-        robot, config = profile("jaco_gen2", overlap_s=0.06, settle_s=0.0)
-        arm = TrajectoryArm(robot, config, background.node)
-        with pytest.raises(ArmError, match=r"too rarely for steps of 0\.1 s"):
-            arm.connect(WAIT_S)
 
 
 def test_an_absent_gripper_is_named(gen3, background):

@@ -244,7 +244,10 @@ class RealArm(Device):
         start = Commanded.at_rest(state.joints, self._finger_rad(first))
         decision = self.filter.permit(start, state.joints, self._finger_rad(last))
         if decision.refused:
-            raise ArmError(f"no start from here: {decision.explanation}")
+            raise ArmError(
+                f"no start from here: {decision.explanation}. And is this the file of the arm "
+                f"that is there? (robot:=…; now {self.robot.arm.urdf})"
+            )
 
     def _require_thawed(self, decision: Decision, before: np.ndarray, after: np.ndarray) -> None:
         """Motion that was commanded must be seen."""
