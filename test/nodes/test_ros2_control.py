@@ -54,14 +54,12 @@ def test_it_goes_where_it_is_told_and_stands_when_nothing_comes(gen3, make, back
     arm = make("ros2_kortex", **changes)
     assert isinstance(arm, Arm)
     states = inbox(background, JointState, "/joint_states", 10)
-    start = arm.state(WAIT_S).joints
     for sign in (1.0, 1.0, 1.0, -1.0, -1.0, -1.0):
         executed = arm.move(np.full(6, 0.01 * sign), 0.0, WAIT_S)
-        if "settle_s" in changes:
+        if "settle_s" in changes:  # else a busy machine, late with a step, lengthens the one before
             np.testing.assert_allclose(executed.deltas, 0.01 * sign, rtol=0.05)
     # Nobody stops it: what was the last step ends by itself, and a stream ends in rest.
     wait_for(lambda: not any(_newest(states).velocity), "standstill")
-    np.testing.assert_allclose(arm.state(WAIT_S).joints, start, atol=0.02)
     arm.stop("enough")
     arm.release()
     np.testing.assert_allclose(arm.home(WAIT_S).joints, arm.robot.arm.ready_rad, atol=0.03)
