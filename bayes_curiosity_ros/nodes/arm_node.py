@@ -63,14 +63,14 @@ LEVELS = {
 class ArmNode(QuietTopics, DeviceNode):
     """Thin: callbacks convert, delegate to the supervisor, convert back.
 
-    Motions, stops and reports are in different callback groups: with a real arm a stop is served
-    while a motion is under way, and the status is told while an arm does not answer to a stop.
+    Motions, stops, releases, the watch and reports are in different callback groups: with a real
+    arm none waits for another, though an arm that does not answer holds one of them up.
     """
 
     def __init__(self) -> None:
         super().__init__("arm")
         self.config = declare(self, ArmNodeConfig())
-        self.threads = 6 if self.config.real else 1
+        self.threads = 8 if self.config.real else 1
         self._robot = self.config.load_robot()
         self.supervisor = ArmSupervisor(self._make_arm(), self.config.supervisor, time.monotonic)
         self._names = self._joint_names()
@@ -159,18 +159,20 @@ class ArmNode(QuietTopics, DeviceNode):
         return self.create_publisher(JointState, "joint_states", EPISODE_QOS)
 
     def _create_inputs(self) -> None:
-        motions, safety, reports = (MutuallyExclusiveCallbackGroup() for _ in range(3))
+        motions, stops, releases, watch, reports = (
+            MutuallyExclusiveCallbackGroup() for _ in range(5)
+        )
         self.create_subscription(Action, "action", self._act, EPISODE_QOS, callback_group=motions)
         self.create_subscription(
-            String, "arm/stop", lambda m: self._stop(m.data), 10, callback_group=safety
+            String, "arm/stop", lambda m: self._stop(m.data), 10, callback_group=stops
         )
         self.create_service(
             ResetEpisode, "arm/reset_episode", self._reset_episode, callback_group=motions
         )
         for name, call, group in (
-            ("stop", lambda: self._stop("arm/stop was called"), safety),
-            ("release", self.supervisor.release, safety),
-            ("confirm", self.supervisor.confirm, safety),
+            ("stop", lambda: self._stop("arm/stop was called"), stops),
+            ("release", self.supervisor.release, releases),
+            ("confirm", self.supervisor.confirm, releases),
             ("home", self._home, motions),
         ):
             self.create_service(
@@ -182,9 +184,9 @@ class ArmNode(QuietTopics, DeviceNode):
             )
         if self.config.real:
             self.create_subscription(
-                PoseStamped, "object_pose", self._take_object, 10, callback_group=safety
+                PoseStamped, "object_pose", self._take_object, 10, callback_group=reports
             )
-        self.create_guard(WATCH_S, self._watch, safety)
+        self.create_guard(WATCH_S, self._watch, watch)
         self.create_guard(STATUS_S, self._tell, reports)
         self.create_guard(DIAGNOSTICS_S, self._diagnose, reports)
 

@@ -35,8 +35,6 @@ from bayes_curiosity_ros.robot.supervision import Counters, NotReadyError, State
 
 T = TypeVar("T")
 
-# A stop that has not led to standstill after this time in [s] is cried out.
-ALARM_S = 0.3
 # Longest wait for standstill before a motion, a release or the end of an activation, in [s].
 SETTLE_S = 2.0
 # Time between two looks at an arm at rest, in [s].
@@ -239,16 +237,16 @@ class ArmSupervisor:
         return True
 
     def _go_on_stopping(self) -> None:
-        late = self._stopping.lasted_s > ALARM_S
+        late = self._stopping.lasted_s > self.config.alarm_s
         if late:
             self._cry_out()  # before the attempt: that may have to wait for an answer
         if not self._stopping.attempt():
             return
-        if late and self.state == State.FAULT:
-            said = f"stands still again, {self._stopping.reason}; {WHAT_NEXT}"
-            self._become(State.FAULT, said, unlatch=True)
-        else:
-            self._end_halt()
+        with self._lock:
+            if late and self.state == State.FAULT:
+                said = f"stands still again, {self._stopping.reason}; {WHAT_NEXT}"
+                self._become(State.FAULT, said, unlatch=True)
+        self._end_halt()
 
     def _end_halt(self) -> None:
         with self._lock:
@@ -258,10 +256,12 @@ class ArmSupervisor:
 
     def _cry_out(self) -> None:
         """Say that the arm may move, for as long as nobody knows that it stands."""
-        self._episode = None
         trouble = self._stopping.trouble or "it still moves"
         reason = f"the arm cannot be stopped, press its emergency stop: {trouble}; trying on"
-        self._become(State.FAULT, reason, unlatch=True)
+        with self._lock:
+            if self._stopping.under_way:
+                self._episode = None
+                self._become(State.FAULT, reason, unlatch=True)
 
     def _look_for_faults(self) -> None:
         """An arm can fail at rest, too. A simulated one has no faults."""

@@ -52,9 +52,10 @@ def run(start, hardware, background):
     return begin
 
 
-def set_in_motion(driver):
+def set_in_motion(driver, at_first=lambda: None):
     eventually(driver.status, lambda m: m.state == ArmStatus.READY)
     assert driver.reset().status.code == Status.OK
+    at_first()
     driver.act(1, 0, [0.01] * 6)
     driver.reached(1, 1)
 
@@ -77,8 +78,7 @@ def test_without_a_clock_it_is_halted_and_ends(run, hardware):
 
 def test_an_arm_that_refuses_to_stop_is_cried_out_and_stopped_in_the_end(run, hardware):
     process, driver = run()
-    hardware.refuses.add("Stop")
-    set_in_motion(driver)
+    set_in_motion(driver, lambda: hardware.refuses.add("Stop"))
     alarm = eventually(driver.status, lambda m: m.state == ArmStatus.FAULT)
     assert "cannot be stopped, press its emergency stop" in alarm.reason
     assert not stands(hardware)
@@ -122,8 +122,7 @@ def test_a_dropped_connection_is_a_fault_and_opened_anew(run, hardware):
 
 def test_a_signal_ends_it_only_after_standstill(run, hardware):
     process, driver = run()
-    set_in_motion(driver)
-    hardware.refuses.add("Stop")
+    set_in_motion(driver, lambda: hardware.refuses.add("Stop"))
     process.send_signal(signal.SIGINT)
     eventually(driver.status, lambda m: "SIGINT" in m.reason or "cannot be stopped" in m.reason)
     assert process.poll() is None
