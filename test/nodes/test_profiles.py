@@ -26,6 +26,12 @@ PAIRINGS = {
         "gen3",
     ),
 }
+# A busy machine may be late with states and commands.
+PATIENT = [
+    *("-p", "trajectory.state_timeout_s:=0.5"),
+    *("-p", "trajectory.overlap_s:=0.0"),
+    *("-p", "trajectory.settle_s:=5.0"),
+]
 OLDER = {
     "interface": "gripper_command",
     "name": "/robotiq_gripper_controller/gripper_cmd",
@@ -38,17 +44,13 @@ def test_a_documented_pairing_moves_the_arm(start, background, given, driver):
     specs = nodes({"arm": "trajectory", "simulated_operator": "true", **given})
     words = command_of(next(spec for spec in specs if spec.name == "arm"))
     with emulated("ros2_control", driver):
-        start(
-            ARM,
-            *words[words.index("--ros-args") :],
-            *("-p", "trajectory.state_timeout_s:=0.5"),  # a busy machine may be late
-        )
+        start(ARM, *words[words.index("--ros-args") :], *PATIENT)
         learner = Driver(background)
         eventually(learner.status, lambda m: m.state == ArmStatus.READY)
         assert learner.reset().status.code == 0
         learner.act(1, 0, deltas=(0.01, -0.01) * 3)
-        moved = learner.reached(1, 1).executed_deltas
-        assert np.all(np.sign(moved) == (1, -1, 1, -1, 1, -1))
+        moved = learner.reached(1, 1)
+        np.testing.assert_allclose(moved.executed_deltas, moved.requested_deltas, rtol=0.05)
 
 
 def test_the_older_gripper_action_is_spoken_too(background):
