@@ -8,7 +8,7 @@ import json
 def report(
     name: str, ours: float, peer: float, *, unit: str, higher_is_better: bool, note: str = ""
 ) -> float:
-    """Print a figure and return its ratio; above 1, ours is better.
+    """Print a figure and return its ratio; above 1, ours is better; 1 where both are 0.
 
     Args:
         name: what was measured, for instance "curiosity/vector/2048/rnd".
@@ -18,7 +18,7 @@ def report(
         higher_is_better: whether more of the unit is better.
         note: what a reader must know to judge the figure.
     """
-    ratio = ours / peer if higher_is_better else peer / ours
+    ratio = 1.0 if ours == peer else ours / peer if higher_is_better else peer / ours
     line = {"name": name, "ours": _short(ours), "peer": _short(peer), "ratio": _short(ratio)}
     print(json.dumps(line | {"unit": unit, "note": note}, ensure_ascii=False), flush=True)
     return ratio

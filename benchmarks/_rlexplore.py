@@ -1,8 +1,8 @@
 """RLeXplore's side of the curiosity benchmark; runs in the peers' environment.
 
 Each request is a JSON line: {"prepare": case, "method": M, "batch": N} with M one of "rnd",
-"rnd_frozen" and "e3b" builds what is to be timed, {"repeat": true} times one repetition of it and
-answers {"seconds": …} per call.
+"rnd_frozen", "rnd_update" and "e3b" builds what is to be timed, {"repeat": true} times one
+repetition of it and answers {"seconds": …} per call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rllte.xplore.reward import E3B, RND
 from benchmarks._timing import calls_per_repetition, repetition_s
 
 SHAPES = {"vector": (9,), "image": (4, 64, 64)}
-METHODS = {"rnd": RND, "rnd_frozen": RND, "e3b": E3B}
+METHODS = {"rnd": RND, "rnd_frozen": RND, "rnd_update": RND, "e3b": E3B}
 MAX_PARALLEL = 8  # environments in RLeXplore's own examples
 
 
@@ -54,7 +54,8 @@ def prepare(case: str, method: str, batch: int) -> Callable[[], object]:
     `sync=False` leaves out the module's own training, as our `evaluate` does. In 1.0.1, RND does
     not hand `sync` on to its base class, so its running moments are updated all the same:
     "rnd_frozen" takes that out, which its interface cannot. E3B updates its inverse covariance as
-    it goes: that is how its reward is defined.
+    it goes: that is how its reward is defined; its training fails with actions of a Box in 1.0.1.
+    "rnd_update" is `sync=True`, training included.
     """
     parallel = min(batch, MAX_PARALLEL)
     shape = SHAPES[case]
@@ -71,7 +72,7 @@ def prepare(case: str, method: str, batch: int) -> Callable[[], object]:
         "terminateds": torch.zeros(*size),
         "truncateds": torch.zeros(*size),
     }
-    return lambda: module.compute(samples, sync=False)
+    return lambda: module.compute(samples, sync=method == "rnd_update")
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from bayes_curiosity_ros.bags.peek import STEP_TYPES
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagWriter
+from benchmarks._domain import private_domain
 from benchmarks._report import report
 
 SECONDS = 10.0
@@ -70,8 +71,7 @@ def main() -> None:
 
 def record(path: Path) -> tuple[int, float, float]:
     """Messages sent, for how long in [s], and the recorder's CPU time meanwhile in [s]."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    private_domain()
     node = [sys.executable, "-m", "bayes_curiosity_ros.nodes.recorder_node", "--ros-args"]
     place = ["-p", f"folder:={path.parent}", "-p", f"name:={path.name}"]
     recorder = subprocess.Popen([*node, *place], stdout=subprocess.DEVNULL)

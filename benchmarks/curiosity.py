@@ -1,6 +1,9 @@
-"""Observations per second of `Curiosity.evaluate`, against RLeXplore's RND and E3B.
+"""Observations per second of `Curiosity`, against RLeXplore's RND and E3B.
 
     python -m benchmarks.curiosity [--threads 1] [--repetitions 15] [--only vector/2048]
+
+`vector` and `image` are `evaluate` in the frozen form with plain features, M = 33; `episodes`,
+`stream` and `features` the default form: sequential, with Fourier features.
 
 All sides run in one go, a repetition of each in turn, so that whatever else the machine does
 hits them alike; the median repetition counts. The encoder is part of every call. RLeXplore gets
@@ -11,21 +14,18 @@ them into float tensors on the clock.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from statistics import median
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
-from benchmarks._peers import PeerProcess
 from benchmarks._report import report
-from benchmarks._timing import calls_per_repetition, repetition_s
+from benchmarks._sequential import FROZEN, many_features, streamed, whole_episodes
+from benchmarks._turns import Call, medians
 
 BATCHES = (1, 64, 2048)
 METHODS = {
@@ -37,11 +37,10 @@ METHODS = {
 IMAGE_SHAPE = (4, 64, 64)
 VECTOR_SIZE = {"vector": 9, "image": 6}  # the arm's: Cartesian and visuomotor
 ENCODER_BAR = 1.7
-Call = Callable[[], object]
 
 
 def curiosities(case: str) -> dict[str, Curiosity]:
-    """Ours by name: the default encoder, and one with the peer's widths."""
+    """The frozen form by name: with the default encoder, and with one of the peer's widths."""
     shape = IMAGE_SHAPE if case == "image" else None
     size = VECTOR_SIZE[case]
     usual = Encoder(EncoderConfig(size, shape))
@@ -49,7 +48,7 @@ def curiosities(case: str) -> dict[str, Curiosity]:
     if shape is not None:
         wide = Encoder(EncoderConfig(size, shape, hidden_sizes=(), latent_size=128))
         wide.trunk = peer_convolutions(wide)
-    return {case: Curiosity(usual), f"{case}_wide": Curiosity(wide)}
+    return {case: Curiosity(usual, FROZEN), f"{case}_wide": Curiosity(wide, FROZEN)}
 
 
 def peer_convolutions(encoder: Encoder) -> nn.Sequential:
@@ -84,7 +83,7 @@ def transitions(case: str, batch: int) -> Transitions:
 def evaluate_call(curiosity: Curiosity, batch: Transitions) -> Call:
     """What is measured, with a posterior that has seen something."""
     curiosity.update([batch])
-    return lambda: curiosity.evaluate(batch)
+    return lambda: curiosity.evaluate([batch])
 
 
 def encoder_call(encoder: Encoder, batch: Transitions) -> Call:
@@ -103,30 +102,8 @@ def measure(case: str, batch: int, threads: int, repetitions: int) -> dict[str, 
     steps = transitions(case, batch)
     ours = {name: evaluate_call(each, steps) for name, each in curiosities(case).items()}
     ours["encoder_alone"] = encoder_call(curiosities(case)[case].encoder, steps)
-    with ExitStack() as stack:
-        clocks = {name: local_clock(call) for name, call in ours.items()}
-        for method in METHODS:
-            process = stack.enter_context(
-                PeerProcess("curiosity", "benchmarks._rlexplore", str(threads))
-            )
-            clocks[method] = peer_clock(process, case, method, batch)
-        rounds = [
-            {name: clock() for name, clock in clocks.items()}
-            for _ in tqdm(range(repetitions), desc=f"{case} {batch}", leave=False)
-        ]
-    return {name: median(each[name] for each in rounds) for name in clocks}
-
-
-def local_clock(call: Call) -> Callable[[], float]:
-    """Times one repetition of `call` at every call."""
-    calls = calls_per_repetition(call)
-    return lambda: repetition_s(call, calls)
-
-
-def peer_clock(process: PeerProcess, case: str, method: str, batch: int) -> Callable[[], float]:
-    """Times one repetition in the peer's process at every call."""
-    process.ask({"prepare": case, "method": method, "batch": batch})
-    return lambda: float(process.ask({"repeat": True})["seconds"])
+    request = {"prepare": case, "batch": batch}
+    return medians(ours, repetitions, f"{case} {batch}", METHODS, request, threads)
 
 
 def figures(case: str, batch: int, seconds: dict[str, float]) -> Iterator[tuple[str, float]]:
@@ -153,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--threads", type=int, default=1, help="of torch, on both sides")
     parser.add_argument("--repetitions", type=int, default=15)
-    parser.add_argument("--only", default="", help="for instance vector/2048")
+    parser.add_argument("--only", default="", help="for instance vector/2048 or episodes")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     for case in VECTOR_SIZE:
@@ -161,6 +138,12 @@ def main() -> None:
             if f"{case}/{batch}".startswith(arguments.only):
                 seconds = measure(case, batch, arguments.threads, arguments.repetitions)
                 list(figures(case, batch, seconds))
+    if "episodes".startswith(arguments.only):
+        whole_episodes(arguments.threads, arguments.repetitions)
+    if "stream".startswith(arguments.only):
+        streamed(arguments.repetitions)
+    if "features".startswith(arguments.only):
+        many_features(arguments.repetitions)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ Held against an empty std_srvs/Trigger on the same executor, call by call in tur
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -24,10 +23,12 @@ from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
+from benchmarks._domain import private_domain
 from benchmarks._report import report
 
 CALLS = 2000
 WARM_UP = 100
+START_S = 180.0  # for the server's process to come up
 BATCH = 2048
 BATCH_CALLS = 300
 
@@ -35,8 +36,7 @@ BATCH_CALLS = 300
 @contextmanager
 def server() -> Iterator[None]:
     """The node under test in a process of its own, on a private domain."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    private_domain()
     process = subprocess.Popen([sys.executable, "-m", "benchmarks._service_server"])
     try:
         yield
@@ -68,6 +68,7 @@ def main() -> None:
         def batch() -> object:
             return node.call(Evaluate, "curiosity/evaluate", many)
 
+        node.call(Trigger, "empty", Trigger.Request(), START_S)
         for _ in range(WARM_UP):
             evaluate(), empty(), batch()
         turns = tqdm(range(CALLS), desc="calls", disable=None, leave=False)

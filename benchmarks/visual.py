@@ -17,7 +17,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 import torch
 
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, LatentCuriosity
+from bayes_curiosity_ros.curiosity.curiosity import LatentCuriosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.learning.critic import LinearBaseline
 from bayes_curiosity_ros.learning.gatherer import Rollouts, Sampling
@@ -62,7 +62,7 @@ def make_trainer(steps: int) -> Trainer:
     return Trainer(
         task,
         Trpo(policy, LinearBaseline(center, scale, config.discount), config),
-        LatentCuriosity(Curiosity(encoder)),
+        LatentCuriosity(encoder),
         Rollouts(task, Sampling(PARALLEL, steps), np.random.default_rng(1)),
     )
 

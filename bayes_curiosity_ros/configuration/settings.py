@@ -55,6 +55,17 @@ def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:
     return cls(**converted)
 
 
+def adjusted(usual: T, own: T | Mapping[str, Any] | None) -> T:
+    """Settings as given, or the usual ones: with what a mapping has changed, or as they are.
+
+    Raises:
+        ConfigError: a key of the mapping is unknown, or a value has another type.
+    """
+    if isinstance(own, Mapping):
+        return build(type(usual), {**vars(usual), **own}, type(usual).__name__)
+    return usual if own is None else own
+
+
 def _required(field: dataclasses.Field) -> bool:
     missing = dataclasses.MISSING
     return field.default is missing and field.default_factory is missing

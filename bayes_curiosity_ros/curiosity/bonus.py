@@ -28,10 +28,21 @@ class Unordered:
     """The stream of a bonus for which the order within an episode makes no difference."""
 
     def __init__(self, bonus: Bonus) -> None:
-        self._bonus = bonus
+        self.bonus = bonus
 
     def reward(self, step: Transitions) -> float:
-        return float(self._bonus.evaluate([step])[0])
+        return float(self.bonus.evaluate([step])[0])
+
+
+def rewards_together(streams: Sequence[Stream], steps: Sequence[Transitions]) -> np.ndarray:
+    """The rewards of the next step of each of a bonus's streams: (N,) float64.
+
+    Where order makes no difference, all are priced by one call.
+    """
+    first = streams[0]
+    if isinstance(first, Unordered):
+        return first.bonus.evaluate(steps)
+    return np.array([stream.reward(step) for stream, step in zip(streams, steps, strict=True)])
 
 
 @runtime_checkable

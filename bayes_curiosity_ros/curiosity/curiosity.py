@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ FORMS = ("nonnegative", "paper", "elliptical")
 POSTERIORS = ("sequential", "frozen", "episodic")
 FEATURES = ("fourier", "plain")
 CHUNK_ROWS = 4096  # bounds the memory of a large batch
+FEW_FEATURES = 64  # so many cost next to nothing to decompose
 CHUNK_NUMBERS = 8_000_000  # likewise, of whitened features side by side
 
 
@@ -186,7 +187,7 @@ class Curiosity:
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take in every observation of each episode, the first and the last included."""
         # All are encoded, and so checked, before the first is taken in.
-        for features in self._fitted([episode.visited() for episode in episodes]):
+        for features in self._joined(self._fitted([each.visited() for each in episodes])):
             self._take_in(features)
 
     def observe(self, observations: Observations) -> None:
@@ -250,16 +251,30 @@ class Curiosity:
                 self.encoder.fit_length_scale(self._latent(Observations.concatenate(episodes)))
         return [self.features(episode) for episode in episodes]
 
+    def _joined(self, episodes: Sequence[Tensor]) -> Iterator[Tensor]:
+        """The same rows in fewer parts, where nothing is forgotten between episodes.
+
+        With many features a decomposition is dear: most of its rows should be new ones.
+        """
+        size = self.regression.size
+        needed = 4 * size if size > FEW_FEATURES and self.config.forgetting == 1.0 else 0
+        waiting: list[Tensor] = []
+        for features in episodes:
+            waiting.append(features)
+            if sum(map(len, waiting)) >= needed:
+                yield torch.cat(waiting)
+                waiting.clear()
+        if waiting:
+            yield torch.cat(waiting)
+
     def _take_in(self, features: Tensor) -> None:
         self.regression.update(features, forgetting=self.config.forgetting)
 
     def _gains_of_chunk(self, episodes: Sequence[Observations]) -> list[np.ndarray]:
         lengths = [len(episode) for episode in episodes]
         rows = self.whitened(Observations.concatenate(episodes), self.start())
-        padded = np.zeros((len(episodes), max(lengths), rows.shape[1]))
-        padded[np.arange(max(lengths)) < np.array(lengths)[:, None]] = rows
         beta = self.config.regression.noise_precision
-        gains = information_gains(torch.from_numpy(padded), beta).numpy()
+        gains = information_gains(torch.from_numpy(_side_by_side(rows, lengths)), beta).numpy()
         return [row[:length] for row, length in zip(gains, lengths, strict=True)]
 
     def _quadratic(self, observations: Observations) -> np.ndarray:
@@ -290,6 +305,16 @@ class Curiosity:
         if self.config.form == "paper":
             gain = gain - math.log(self.config.regression.noise_precision)
         return self.config.weight * gain
+
+
+def _side_by_side(rows: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+    """Rows of one episode after the other as (episodes, longest, …), with zeros behind."""
+    longest = max(lengths)
+    if min(lengths) == longest:
+        return rows.reshape(len(lengths), longest, -1)
+    padded = np.zeros((len(lengths), longest, rows.shape[1]))
+    padded[np.arange(longest) < np.array(lengths)[:, None]] = rows
+    return padded
 
 
 class CuriosityStream:

@@ -10,6 +10,8 @@ would lose what the rows keep: L then comes from an orthogonalisation of the row
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -30,10 +32,13 @@ def information_gains(whitened: Tensor, noise_precision: float) -> Tensor:
     diagonal = gram.diagonal(dim1=1, dim2=2)
     uneven = diagonal.amax(dim=1) > LARGEST_ENTRY
     diagonal += 1.0
-    lengths = torch.empty_like(diagonal)
-    lengths[~uneven] = torch.linalg.cholesky(gram[~uneven]).diagonal(dim1=1, dim2=2)
-    lengths[uneven] = _lengths_by_rows(noise_precision**0.5 * whitened[uneven])
-    return lengths.log_().mul_(2.0).clamp_min_(0.0)
+    if not uneven.any():
+        lengths = torch.linalg.cholesky(gram).diagonal(dim1=1, dim2=2)
+    else:
+        lengths = torch.empty_like(diagonal)
+        lengths[~uneven] = torch.linalg.cholesky(gram[~uneven]).diagonal(dim1=1, dim2=2)
+        lengths[uneven] = _lengths_by_rows(noise_precision**0.5 * whitened[uneven])
+    return lengths.log().mul_(2.0).clamp_min_(0.0)
 
 
 def _lengths_by_rows(rows: Tensor) -> Tensor:
@@ -46,9 +51,9 @@ def _lengths_by_rows(rows: Tensor) -> Tensor:
 class EpisodeGain:
     """The same for an episode under way, one observation at a time.
 
-    An observation costs O(t (M + t)) after t others, and no more than after `FOLDED_ROWS`. Its
-    gain is twice the log of the length of what its row has that no earlier one had; as e_t is
-    among it, that is never below 1.
+    An observation costs O(t (M + t)) after t others, and no more than after `FOLDED_ROWS` of them
+    or half as many as there are features. Its gain is twice the log of the length of what its row
+    has that no earlier one had; as e_t is among it, that is never below 1.
 
     Args:
         size: M, features of an observation.
@@ -57,29 +62,31 @@ class EpisodeGain:
 
     def __init__(self, size: int, noise_precision: float) -> None:
         self._size = size
+        self._folded_rows = max(FOLDED_ROWS, size // 2)  # folding costs O(M³)
         self._scale = noise_precision**0.5
         self._turn: np.ndarray | None = None  # from rows as they come to rows after folding
         self._clear()
 
     def preview(self, whitened: np.ndarray) -> float:
         """What an observation (M,) would earn now; changes nothing."""
-        return self._gain(self._residual(self._scaled(whitened)))
+        return self._gain(_length(self._residual(self._scaled(whitened))))
 
     def take(self, whitened: np.ndarray) -> float:
         """What the next observation (M,) earns; later ones earn less for it."""
         row = self._scaled(whitened)
         residual = self._residual(row)
+        length = _length(residual)
         self._rows[self._count] = row
-        self._basis[self._count, : len(residual)] = residual / np.linalg.norm(residual)
+        np.divide(residual, length, out=self._basis[self._count, : len(residual)])
         self._count += 1
-        if self._count == FOLDED_ROWS:
+        if self._count == self._folded_rows:
             self._fold()
-        return self._gain(residual)
+        return self._gain(length)
 
     def _clear(self) -> None:
         self._count = 0
-        self._rows = np.zeros((FOLDED_ROWS, self._size))
-        self._basis = np.zeros((FOLDED_ROWS, self._size + FOLDED_ROWS))
+        self._rows = np.zeros((self._folded_rows, self._size))
+        self._basis = np.zeros((self._folded_rows, self._size + self._folded_rows))
 
     def _scaled(self, whitened: np.ndarray) -> np.ndarray:
         row = self._scale * whitened
@@ -103,5 +110,9 @@ class EpisodeGain:
         self._clear()
 
     @staticmethod
-    def _gain(residual: np.ndarray) -> float:
-        return max(0.0, 2.0 * float(np.log(np.linalg.norm(residual))))
+    def _gain(length: float) -> float:
+        return max(0.0, 2.0 * float(np.log(length)))
+
+
+def _length(row: np.ndarray) -> float:
+    return math.sqrt(row.dot(row))

@@ -4,7 +4,8 @@ Equation numbers follow docs/method.md. Everything here is float64. The posterio
 kept as its triangular factor R, P = RᵀR, and updated by a QR decomposition of [R; √β Φ]: adding
 to P itself would round the prior away in directions not yet seen, which are the very ones that
 curiosity is about (the error there grows with βN/α for P, with its square root for R). From R⁻¹,
-refreshed once per update, φᵀP⁻¹φ = ‖R⁻ᵀφ‖² is a sum of squares: never negative.
+found anew when it is first asked for after an update, φᵀP⁻¹φ = ‖R⁻ᵀφ‖² is a sum of squares: never
+negative.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bayes_curiosity_ros.curiosity.workspace import workspace
 from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
+
+BLOCK_COLUMNS = 257  # the default's 256 features and the constant are one block
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,45 @@ def whiten(factor: Tensor, features: Tensor) -> Tensor:
     return torch.linalg.solve_triangular(factor, features.T, upper=False)
 
 
-def _joined_factor(factor: Tensor, rows: Tensor) -> Tensor:
-    """The triangular R with RᵀR = factorᵀ factor + rowsᵀ rows."""
-    return torch.linalg.qr(torch.cat([factor, rows]), mode="r").R
+def joined_factor(factor: Tensor, rows: Tensor) -> Tensor:
+    """The triangular R with RᵀR = factorᵀ factor + rowsᵀ rows, of a triangular factor.
+
+    Goes through the factor's columns block by block. Below a block the factor is zero, so that
+    only the block's own rows and `rows` take part: O(M²) for each of `rows`, not O(M³).
+    """
+    joined = torch.zeros_like(factor)
+    for start in range(0, len(factor), BLOCK_COLUMNS):
+        block = factor[start : start + BLOCK_COLUMNS, start:]
+        width = len(block)
+        packed, scales = torch.geqrf(torch.cat([block[:, :width], rows[:, :width]]))
+        joined[start : start + width, start : start + width] = packed[:width].triu()
+        if width < block.shape[1]:
+            beside = torch.cat([block[:, width:], rows[:, width:]])
+            beside = torch.ormqr(packed, scales, beside, transpose=True)
+            joined[start : start + width, start + width :] = beside[:width]
+            rows = beside[width:]
+    return joined
+
+
+class _Factor:
+    """The triangular factor R of a posterior, and its inverse once that was asked for.
+
+    Nothing is ever written into it, so that copies of a regression share it.
+    """
+
+    def __init__(self, matrix: Tensor) -> None:
+        # One memory layout, whether computed or loaded: with another, some processors' libraries
+        # round the inverse differently.
+        self.matrix = matrix.contiguous()
+
+    @cached_property
+    def inverse(self) -> Tensor:
+        identity = torch.eye(len(self.matrix), dtype=torch.float64)
+        return torch.linalg.solve_triangular(self.matrix, identity, upper=True).contiguous()
+
+    @cached_property
+    def inverse_array(self) -> np.ndarray:
+        return self.inverse.numpy()
 
 
 class BayesianLinearRegression:
@@ -100,14 +141,15 @@ class BayesianLinearRegression:
         if targets is not None:
             targets = self._checked("targets", targets, self.target_size)
             moment += self.config.noise_precision * features.T @ targets
-        factor = _joined_factor(self._decayed(forgetting), self._scaled(features))
+        kept, prior = self._decayed(forgetting)
+        factor = joined_factor(kept, torch.cat([prior, self._scaled(features)]))
         self._adopt(factor, moment, self.count + len(features))
 
     def replace(self, features: Tensor, count: int) -> None:
         """Forget all, take in `features` weighted so that they stand for `count` observations."""
         features = self._checked("features", features, self.size)
         weight = count / max(len(features), 1)
-        factor = _joined_factor(self._prior_factor(), math.sqrt(weight) * self._scaled(features))
+        factor = joined_factor(self._prior_factor(), math.sqrt(weight) * self._scaled(features))
         self._adopt(factor, torch.zeros_like(self._moment), count)
 
     def whitened(self, features: Tensor) -> Tensor:
@@ -137,6 +179,16 @@ class BayesianLinearRegression:
         return features.to(torch.float64) @ self.weights
 
     @property
+    def whitener(self) -> Tensor:
+        """R⁻¹: (size, size)."""
+        return self._factor.inverse
+
+    @property
+    def whitener_array(self) -> np.ndarray:
+        """The same as an array."""
+        return self._factor.inverse_array
+
+    @property
     def weights(self) -> Tensor:
         """Equation (2), the posterior mean m: (size, target_size)."""
         return self.whitener @ (self.whitener.T @ self._moment)
@@ -144,12 +196,12 @@ class BayesianLinearRegression:
     @property
     def precision(self) -> Tensor:
         """P: (size, size)."""
-        return self._factor.T @ self._factor
+        return self._factor.matrix.T @ self._factor.matrix
 
     @property
     def log_determinant(self) -> float:
         """log |P|: it grows with everything that was learnt."""
-        return float(2.0 * self._factor.diagonal().abs().log().sum())
+        return float(2.0 * self._factor.matrix.diagonal().abs().log().sum())
 
     @property
     def information(self) -> float:
@@ -159,7 +211,7 @@ class BayesianLinearRegression:
     def state_dict(self) -> dict[str, Any]:
         """Factor, moment and count."""
         return {
-            "factor": self._factor.clone(),
+            "factor": self._factor.matrix.clone(),
             "moment": self._moment.clone(),
             "count": self.count,
         }
@@ -170,6 +222,8 @@ class BayesianLinearRegression:
         moment = self._checked("moment", state["moment"], self.target_size)
         if len(factor) != self.size or len(moment) != self.size:
             raise LengthError(f"the posterior has {len(factor)} rows; expected {self.size}")
+        if not torch.isfinite(_Factor(factor).inverse).all():
+            raise InputError("the posterior is not positive definite; was its file damaged?")
         self._adopt(factor.clone(), moment.clone(), int(state["count"]))
 
     def _prior_factor(self) -> Tensor:
@@ -179,27 +233,21 @@ class BayesianLinearRegression:
     def _scaled(self, features: Tensor) -> Tensor:
         return math.sqrt(self.config.noise_precision) * features
 
-    def _decayed(self, forgetting: float) -> Tensor:
-        """Rows whose square is λ(P - αI) + αI."""
+    def _decayed(self, forgetting: float) -> tuple[Tensor, Tensor]:
+        """A triangle and further rows whose squares add up to λ(P - αI) + αI."""
+        factor, prior = self._factor.matrix, self._prior_factor()
         if forgetting == 1.0:
-            return self._factor
-        prior = math.sqrt(1.0 - forgetting) * self._prior_factor()
-        return torch.cat([math.sqrt(forgetting) * self._factor, prior])
+            return factor, prior[:0]
+        return math.sqrt(forgetting) * factor, math.sqrt(1.0 - forgetting) * prior
 
     def _adopt(self, factor: Tensor, moment: Tensor, count: int) -> None:
-        """Invert first, assign after: a failure leaves the old posterior in place.
+        """Check first, assign after: a failure leaves the old posterior in place.
 
         Nothing is ever written into these tensors, so that a shallow copy is a snapshot.
         """
-        # One memory layout, whether computed or loaded: with another, some processors' libraries
-        # round the inverse differently.
-        factor, moment = factor.contiguous(), moment.contiguous()
-        identity = torch.eye(self.size, dtype=torch.float64)
-        whitener = torch.linalg.solve_triangular(factor, identity, upper=True)
-        if not torch.isfinite(whitener).all():
-            raise InputError("the posterior is not positive definite; was its file damaged?")
-        self._factor, self._moment, self.count = factor, moment, count
-        self.whitener = whitener.contiguous()
+        if not torch.isfinite(factor).all():
+            raise InputError("features are too large: the posterior would not be finite")
+        self._factor, self._moment, self.count = _Factor(factor), moment.contiguous(), count
 
     @staticmethod
     def _checked(name: str, rows: Tensor, width: int) -> Tensor:

@@ -62,7 +62,7 @@ class VectorFeatures:
         return self._few_whitened(rows, regression)
 
     def _few_whitened(self, rows: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
-        matrix = regression.whitener.numpy()
+        matrix = regression.whitener_array
         # The last feature is the constant 1: its row is an intercept.
         return self._few(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
 
@@ -76,7 +76,10 @@ class VectorFeatures:
             np.tanh(values, out=values)
         if self._fourier:
             frequencies, phases = self._wave_arrays
-            values = np.float32(self._amplitude) * np.cos(values @ frequencies + phases)
+            values = values @ frequencies
+            values += phases
+            np.cos(values, out=values)
+            values *= np.float32(self._amplitude)
         return values
 
     def _many(self, values: Tensor) -> Tensor:
@@ -87,5 +90,7 @@ class VectorFeatures:
             values = torch.addmm(bias, values, weight, out=layer).tanh_()
         if self._fourier:
             frequencies, phases = self._waves
-            values = self._amplitude * torch.cos(values @ frequencies + phases)
+            waves = workspace.take("waves", len(values), len(phases), torch.float32)
+            torch.mm(values, frequencies, out=waves)
+            values = waves.add_(phases).cos_().mul_(self._amplitude)
         return values

@@ -27,8 +27,12 @@ class Cell(Protocol):
         """Begin an episode; the seed decides where everything is put in simulation."""
         ...
 
-    def step(self, action: np.ndarray) -> np.ndarray:
-        """Carry out one action (A,) in [-1, 1]; the state reached."""
+    def send(self, action: np.ndarray) -> None:
+        """Ask for one action (A,) in [-1, 1]; what is seen stays as it is until `receive`."""
+        ...
+
+    def receive(self) -> np.ndarray:
+        """Wait until the action is carried out; the state reached."""
         ...
 
     def observe(self) -> np.ndarray:
@@ -46,13 +50,17 @@ class TaskCell:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.states = np.zeros((1, 0))
+        self._action = np.zeros(task.action_size)
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         self.states = self.task.initial_states(1, np.random.default_rng(seed))
         return self.states
 
-    def step(self, action: np.ndarray) -> np.ndarray:
-        self.states = self.task.advance(self.states, action[None])
+    def send(self, action: np.ndarray) -> None:
+        self._action = action
+
+    def receive(self) -> np.ndarray:
+        self.states = self.task.advance(self.states, self._action[None])
         return self.states
 
     def observe(self) -> np.ndarray:
@@ -79,6 +87,9 @@ def run_episode(
 ) -> Episodes:
     """Run one episode from its start to its end.
 
+    While a cell elsewhere carries out an action, the audience is told of the observation at which
+    it was chosen, and the state before it is judged: the arm waits for neither.
+
     Args:
         task: what is rewarded, and when it ends.
         cell: where it takes place.
@@ -92,18 +103,23 @@ def run_episode(
     observations = np.zeros((1, task.horizon + 1, task.observation_size))
     actions = np.zeros((1, task.horizon, task.action_size))
     rewards = np.zeros((1, task.horizon))
-    cell.reset(episode, placement_seed)
+    states = cell.reset(episode, placement_seed)
     observations[:, 0] = cell.observe()
-    see(0, observations[0, 0])
     length, streak, terminated = 0, 0, False
-    while length < task.horizon and not terminated:
-        actions[:, length] = behaviour.act(observations[:, length], length)
-        states = cell.step(np.clip(actions[0, length], -1.0, 1.0))
-        rewards[:, length] = task.reward(states)
+    while True:
+        going = length < task.horizon and not terminated
+        if going:
+            actions[:, length] = behaviour.act(observations[:, length], length)
+            cell.send(np.clip(actions[0, length], -1.0, 1.0))
+        see(length, observations[0, length])
+        if length:
+            rewards[:, length - 1] = task.reward(states)
+            streak = streak + 1 if task.successful(states)[0] else 0
+        if not going:
+            break
+        states = cell.receive()
         length += 1
         observations[:, length] = cell.observe()
-        see(length, observations[0, length])
-        streak = streak + 1 if task.successful(states)[0] else 0
         terminated = bool(task.terminal(states)[0])
     return Episodes(
         observations,

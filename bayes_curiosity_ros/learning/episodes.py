@@ -52,17 +52,8 @@ class Episodes:
         """(E,) undiscounted extrinsic return."""
         return np.where(self.mask, self.rewards, 0.0).sum(1)
 
-    def transitions(self) -> Transitions:
-        """All steps of all episodes, one after the other, actions clipped as executed."""
-        mask = self.mask
-        return Transitions(
-            Observations(self.observations[:, :-1][mask]),
-            np.clip(self.actions[mask], -1.0, 1.0),
-            Observations(self.observations[:, 1:][mask]),
-        )
-
     def split(self) -> list[Transitions]:
-        """One `Transitions` per episode, in order."""
+        """One `Transitions` per episode, in order, actions clipped as executed."""
         return [
             Transitions(
                 Observations(self.observations[index, :length]),

@@ -83,7 +83,10 @@ class Audience(Protocol):
         ...
 
     def see(self, step: int, observation: np.ndarray) -> None:
-        """An observation, as the agent sees it: (D,). The first and the last are included."""
+        """An observation, as the agent sees it: (D,). The first and the last are included.
+
+        The action chosen at it is under way already; the cell still shows this observation.
+        """
         ...
 
     def end(self, episode: Episodes, timesteps: int) -> None:

@@ -75,6 +75,7 @@ class ArmClient:
         self.raw = Observations(np.zeros((0, task.observation_size)))
         self._images: dict[str, dict[float, Image]] = {"color": {}, "depth": {}}
         self._actions = node.create_publisher(Action, "action", EPISODE_QOS)
+        self._action = Action()
         self._resets = node.create_client(ResetEpisode, "arm/reset_episode")
         node.create_subscription(ArmStateMessage, "arm/state", self._take_state, EPISODE_QOS)
         node.create_subscription(ArmStatus, "arm/status", self._take_status, LATCHED_QOS)
@@ -107,18 +108,18 @@ class ArmClient:
         message = self._reset_until_heard(request)
         return self._reached(first_row(self._task, self._measured(message)))
 
-    def step(self, action: np.ndarray) -> np.ndarray:
+    def send(self, action: np.ndarray) -> None:
         deltas, grips = self._task.commands(action[None], self._row)
-        message = Action(
-            episode=self._episode,
-            step=self._step,
-            joint_deltas=doubles(deltas[0]),
-            gripper=float(grips[0]),
-        )
+        message = self._action
+        message.episode, message.step = self._episode, self._step
+        message.joint_deltas = doubles(deltas[0])
+        message.gripper = float(grips[0])
         message.header.stamp = self._node.get_clock().now().to_msg()
         self._state = None
         self._step += 1
         self._actions.publish(message)
+
+    def receive(self) -> np.ndarray:
         state = self._measured(self._next_state())
         return self._reached(next_row(self._task, self._row, state))
 

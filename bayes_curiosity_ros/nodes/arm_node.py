@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -47,6 +48,8 @@ from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 WATCH_S = 0.02
+# Joint states and the clock come no oftener, in [s] of this machine's time.
+WATCHERS_S = 0.02
 STATUS_S = 0.2
 # A node that is told to end tries to stop its arm for so long in [s], and leaves it then.
 END_S = 10.0
@@ -77,6 +80,8 @@ class ArmNode(QuietTopics, DeviceNode):
         self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
         self._left_moving = ""
+        self._untold: ArmStateMessage | None = None
+        self._told_s = 0.0
         self._create_publishers()
         self._create_inputs()
 
@@ -102,7 +107,8 @@ class ArmNode(QuietTopics, DeviceNode):
         ending = threading.Thread(target=self._end, args=(reason,), daemon=True)
         ending.start()
         while ending.is_alive():
-            self.executor.spin_once(timeout_sec=WAKE_S)
+            with contextlib.suppress(Exception):  # none may skip the stop
+                self.executor.spin_once(timeout_sec=WAKE_S)
         if self._left_moving:
             raise ArmError(self._left_moving)
 
@@ -186,6 +192,7 @@ class ArmNode(QuietTopics, DeviceNode):
             self.create_subscription(
                 PoseStamped, "object_pose", self._take_object, 10, callback_group=reports
             )
+        self.create_guard(WATCHERS_S, self._tell_watchers, motions)
         self.create_guard(WATCH_S, self._watch, watch)
         self.create_guard(STATUS_S, self._tell, reports)
         self.create_guard(DIAGNOSTICS_S, self._diagnose, reports)
@@ -259,10 +266,20 @@ class ArmNode(QuietTopics, DeviceNode):
             message.executed_deltas = doubles(done.deltas)
             message.limited_by = _reasons(done.changes)
         self._states.publish(message)
+        self._untold = message
+        if time.monotonic() - self._told_s >= WATCHERS_S:
+            self._tell_watchers()
+        return message
+
+    def _tell_watchers(self) -> None:
+        """Joint states and the clock at a bounded rate; every step is on `arm/state`."""
+        message, self._untold = self._untold, None
+        if message is None:
+            return
+        self._told_s = time.monotonic()
         self._publish_joint_state(message)
         if self._clock_topic is not None:
             self._clock_topic.publish(Clock(clock=message.header.stamp))
-        return message
 
     def _take_object(self, message: PoseStamped) -> None:
         self._object = (time.monotonic(), message)
@@ -283,6 +300,7 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _publish_joints(self) -> None:
         """Where the joints are now; no step of any episode."""
+        self._tell_watchers()
         if self.supervisor.state == State.INACTIVE:
             return
         try:
@@ -345,7 +363,7 @@ class ArmNode(QuietTopics, DeviceNode):
 
 
 def _reasons(changes: Change) -> list[str]:
-    return [str(flag.name).lower() for flag in Change if flag & changes]
+    return [str(flag.name).lower() for flag in Change if flag & changes] if changes else []
 
 
 def main() -> None:

@@ -9,7 +9,9 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import CameraInfo, Image
 
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
@@ -45,6 +47,7 @@ class CameraNode(DeviceNode):
         self._active = False
         self._frames = 0
         self._problem = ""
+        self._arm_states: Subscription | None = None
         # Learning counts every simulated frame; of a real camera only the newest matters.
         simulated = isinstance(self.camera, PosedCamera)
         qos = EPISODE_QOS if simulated else SENSOR_QOS
@@ -74,21 +77,34 @@ class CameraNode(DeviceNode):
         return CAMERAS[self.config.backend].make(inputs)
 
     def _image_publishers(self, kind: str, qos: QoSProfile) -> tuple[Any, Any]:
+        events = PublisherEventCallbacks(matched=lambda _: self._listen_or_not())
         return (
-            self.create_publisher(Image, f"camera/{kind}/image_raw", qos),
-            self.create_publisher(CameraInfo, f"camera/{kind}/camera_info", qos),
+            self.create_publisher(Image, f"camera/{kind}/image_raw", qos, event_callbacks=events),
+            self.create_publisher(
+                CameraInfo, f"camera/{kind}/camera_info", qos, event_callbacks=events
+            ),
         )
 
     def _create_inputs(self) -> None:
         if isinstance(self.camera, PosedCamera):
-            see = partial(self._see, self.camera)
-            self.create_subscription(ArmStateMessage, "arm/state", see, EPISODE_QOS)
+            self._listen_or_not()
         else:
             group = ReentrantCallbackGroup()
             self.create_timer(1.0 / self.config.rate_hz, self._read, callback_group=group)
 
+    def _listen_or_not(self) -> None:
+        """Follow the arm only while somebody watches: whoever listens costs the arm time."""
+        if not isinstance(self.camera, PosedCamera) or self._watched() == bool(self._arm_states):
+            return
+        if self._arm_states is not None:
+            self.destroy_subscription(self._arm_states)
+            self._arm_states = None
+            return
+        see = partial(self._see, self.camera)
+        self._arm_states = self.create_subscription(ArmStateMessage, "arm/state", see, EPISODE_QOS)
+
     def _see(self, camera: PosedCamera, message: ArmStateMessage) -> None:
-        if not self._active or not self._watched():
+        if not self._active:
             return
         try:
             camera.pose(arm_state_of_message(message, self._robot.arm.joints))

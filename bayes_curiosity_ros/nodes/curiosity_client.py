@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.task import Future
 
-from bayes_curiosity_interfaces.msg import IntrinsicReward, Status
+from bayes_curiosity_interfaces.msg import IntrinsicReward, Observation, Status
 from bayes_curiosity_interfaces.srv import Evaluate, ModelFile, Reset, Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import BayesCuriosityError
@@ -36,6 +37,9 @@ class CuriosityRefusedError(BayesCuriosityError):
 class CuriosityClient:
     """Gathers an episode's rewards while it runs; asks again for those that were lost.
 
+    While the node takes in an episode, the next one may begin: its observations are held back
+    until then, as what they are worth depends on it. The arm does not wait for that.
+
     Args:
         node: the learner's node.
         waiter: serves the node's callbacks.
@@ -61,6 +65,8 @@ class CuriosityClient:
         }
         self._rewards: dict[int, IntrinsicReward] = {}
         self._episode = 0
+        self._update: Future | None = None
+        self._held: list[Observation] = []
         self.lost = 0
         self.paid = GatheredBonus()
         self._inbox = node.create_subscription(
@@ -83,8 +89,15 @@ class CuriosityClient:
         self._episode = episode
         self._rewards.clear()
 
+    def publish(self, observation: Observation) -> None:
+        """Publish an observation, once the episode before is taken in."""
+        self._held.append(observation)
+        if self._update is None or self._update.done():
+            self._settle()
+
     def finish(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
-        """Rewards and curiosity of the episode's observations; then takes them in, once."""
+        """Rewards and curiosity of the episode's observations; then has them taken in, once."""
+        self._settle()
         count = len(observations)
         try:
             self._waiter.until(lambda: len(self._rewards) >= count, REWARDS_S, "rewards")
@@ -95,7 +108,7 @@ class CuriosityClient:
         request = Update.Request(
             episode=self._episode, observations=batch_of_observations(observations)
         )
-        self._call("update", request)
+        self._update = self._clients["update"].call_async(request)
         self.paid.add(scores[0][1:])
         return scores
 
@@ -127,27 +140,52 @@ class CuriosityClient:
         return np.array(answer.reward), np.array(answer.curiosity)
 
     def _call(self, name: str, request: Any) -> Any:
+        self._settle()
         answer = self._waiter.call(self._clients[name], request, self._timeout_s)
-        # A repeated update is one whose answer was lost: it is in the posterior, once.
-        if answer.status.code not in (Status.OK, Status.ALREADY_UPDATED):
-            raise CuriosityRefusedError(f"curiosity/{name}: {answer.status.message}")
-        return answer
+        return _accepted(name, answer)
+
+    def _settle(self) -> None:
+        """Wait until the episode before is taken in, and publish what was held back for it."""
+        if self._update is not None:
+            pending, self._update = self._update, None
+            answer = self._waiter.answer(self._clients["update"], pending, self._timeout_s)
+            _accepted("update", answer)
+        for observation in self._held:
+            self._observations.publish(observation)
+        self._held.clear()
 
     def _take(self, message: IntrinsicReward) -> None:
         if message.episode == self._episode:
             self._rewards[message.step] = message
 
 
+def _accepted(name: str, answer: Any) -> Any:
+    # A repeated update is one whose answer was lost: it is in the posterior, once.
+    if answer.status.code not in (Status.OK, Status.ALREADY_UPDATED):
+        raise CuriosityRefusedError(f"curiosity/{name}: {answer.status.message}")
+    return answer
+
+
 class NoCuriosity:
-    """The same where no curiosity node is asked for: nothing is paid, nothing is kept."""
+    """The same where no curiosity node is asked for: nothing is paid, nothing is kept.
+
+    Args:
+        observations: the learner's publisher of `observation`.
+    """
 
     topics: tuple[str, ...] = ()
+
+    def __init__(self, observations: Publisher) -> None:
+        self._observations = observations
 
     def wait_until_there(self, timeout_s: float) -> None:
         pass
 
     def begin(self, episode: int) -> None:
         pass
+
+    def publish(self, observation: Observation) -> None:
+        self._observations.publish(observation)
 
     def finish(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
         nothing = np.zeros(len(observations))

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.callback_groups import CallbackGroup
-from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.executors import Executor, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, Guarded
 
 DIAGNOSTICS_S = 1.0
@@ -52,7 +53,7 @@ class DeviceNode(Guarded, LifecycleNode):
 
     def make_executor(self) -> Executor:
         if self.threads == 1:
-            return SingleThreadedExecutor()
+            return one_thread()
         return MultiThreadedExecutor(num_threads=self.threads)
 
     def close(self, reason: str) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import rclpy
 import torch
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
@@ -35,6 +34,7 @@ from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, NoCuriosity
+from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
@@ -61,7 +61,7 @@ class LearnerNode(QuietTopics, Node):
     def __init__(self, ending: Ending) -> None:
         super().__init__("learner")
         self.config = config = declare(self, LearnerConfig())
-        executor = SingleThreadedExecutor()
+        executor = one_thread()
         executor.add_node(self)
         self._waiter = Waiter(executor, ending)
         task = config.make_task()
@@ -93,7 +93,7 @@ class LearnerNode(QuietTopics, Node):
     def _make_bonus(self) -> tuple[CuriosityClient | NoCuriosity, Bonus]:
         """The curiosity's node, where the bonus is one, and the bonus that learning sees."""
         if not BONUSES[self.config.bonus].node:
-            return NoCuriosity(), make_bonus(self.config, self.task)
+            return NoCuriosity(self._observations), make_bonus(self.config, self.task)
         client = CuriosityClient(
             self, self._waiter, self._observations, self.config.step_timeout_s
         )
@@ -206,7 +206,7 @@ class LearnerNode(QuietTopics, Node):
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
         message.header.stamp = self._arm.stamp
-        self._observations.publish(message)
+        self._curiosity.publish(message)
 
     def end(self, episode: Episodes, timesteps: int) -> None:
         """Ask what the episode earned, take it in, and tell."""

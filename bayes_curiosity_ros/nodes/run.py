@@ -12,12 +12,14 @@ from collections.abc import Callable
 import rclpy
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bayes_curiosity_ros.environment import end_with_starter, stay_on_this_machine
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.executor import one_thread
 
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
@@ -42,13 +44,14 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
     reason, code = "an error", 1
     try:
         node = make()
-        executor = node.make_executor() if isinstance(node, Guarded) else SingleThreadedExecutor()
+        executor = node.make_executor() if isinstance(node, Guarded) else one_thread()
         executor.add_node(node)
-        # A timer wakes the executor for a tenth less time per step than a limit of every wait.
-        node.create_timer(WAKE_S, lambda: None, clock=STEADY_CLOCK)
-        limit_s = None if isinstance(executor, SingleThreadedExecutor) else WAKE_S
         while rclpy.ok() and not ending.wanted:
-            executor.spin_once(timeout_sec=limit_s)
+            try:
+                executor.spin_once(timeout_sec=WAKE_S)
+            except rclpy_implementation.RCLError as error:
+                # A lifecycle transition that there is none of now must not end the node.
+                node.get_logger().error(f"not served: {error}")
         reason, code = ending.wanted or "the graph was shut down", 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
@@ -71,7 +74,7 @@ class Guarded:
 
     def make_executor(self) -> Executor:
         """What to spin it with."""
-        return SingleThreadedExecutor()
+        return one_thread()
 
     def close(self, reason: str) -> None:
         """Bring everything to rest; the graph is still there.

@@ -8,6 +8,7 @@ from typing import Any
 
 from rclpy.client import Client
 from rclpy.executors import Executor
+from rclpy.task import Future
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.nodes.run import WAKE_S, Ending
@@ -45,7 +46,10 @@ class Waiter:
 
     def call(self, client: Client, request: Any, timeout_s: float) -> Any:
         """Call a service and wait for its answer."""
-        future = client.call_async(request)
+        return self.answer(client, client.call_async(request), timeout_s)
+
+    def answer(self, client: Client, future: Future, timeout_s: float) -> Any:
+        """Wait for the answer to a call that was made before."""
         try:
             self.until(future.done, timeout_s, f"answer of {client.srv_name}")
         except BayesCuriosityError:

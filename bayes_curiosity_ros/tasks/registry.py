@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bayes_curiosity_ros.configuration.registry import Registry
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.tasks.task import Task
 
 TaskT = TypeVar("TaskT", bound=type[Task])
@@ -57,9 +58,23 @@ def make_task(name: str, **options: Any) -> Task:
         options: keyword arguments of the task's class.
 
     Raises:
-        ConfigError: no such task; the message lists the names there are.
+        ConfigError: no such task, which lists the names there are, or no such option.
     """
-    return TASKS[name].make(**options)
+    try:
+        return TASKS[name].make(**options)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise ConfigError(
+            f"task {name}: {error}. Its options are those of {_options(name)}"
+        ) from error
+
+
+def _options(name: str) -> str:
+    """Where the options of a task are documented."""
+    made: Any = TASKS[name].make
+    kind = getattr(made, "func", made)  # a partial of the class
+    return f"{kind.__module__}.{kind.__qualname__}; see docs/robot.md"
 
 
 def arm_task_names() -> tuple[str, ...]:

@@ -6,7 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayes_curiosity_ros.curiosity.information import EpisodeGain, information_gains
+from bayes_curiosity_ros.curiosity.information import (
+    FOLDED_ROWS,
+    EpisodeGain,
+    information_gains,
+)
 from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression
 
 SIZE = 9
@@ -83,3 +87,12 @@ def test_a_preview_changes_nothing_and_a_stream_may_be_long():
     at_once = information_gains(torch.from_numpy(rows)[None], 1e2)[0]
     np.testing.assert_allclose(taken, at_once, rtol=0, atol=1e-10)
     assert min(taken) > 0
+
+
+def test_a_stream_of_many_features_folds_as_late_as_they_are_many():
+    size = 2 * FOLDED_ROWS + 40
+    rows = np.random.default_rng(0).normal(size=(size, size))
+    stream = EpisodeGain(size, 1e2)
+    taken = [stream.take(row) for row in rows]
+    at_once = information_gains(torch.from_numpy(rows)[None], 1e2)[0]
+    np.testing.assert_allclose(taken, at_once, rtol=0, atol=1e-10)

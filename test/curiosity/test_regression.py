@@ -9,8 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
-from bayes_curiosity_ros.errors import ConfigError, LengthError, NotFiniteError
+from bayes_curiosity_ros.curiosity.regression import (
+    BLOCK_COLUMNS,
+    BayesianLinearRegression,
+    RegressionConfig,
+    joined_factor,
+)
+from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
 
 SIZE = 4
 CONFIG = RegressionConfig()
@@ -160,6 +165,38 @@ def test_rejected_rows_change_nothing(rows, error):
     after = regression.state_dict()
     assert torch.equal(before["factor"], after["factor"])
     assert before["count"] == after["count"]
+
+
+@pytest.mark.parametrize("size", [BLOCK_COLUMNS, BLOCK_COLUMNS + 1, 2 * BLOCK_COLUMNS + 30])
+@pytest.mark.parametrize("count", [1, 60, 300])
+def test_a_factor_of_several_blocks_equals_one_decomposition(size, count):
+    generator = torch.Generator().manual_seed(size)
+    rows = torch.randn(count, size, generator=generator, dtype=torch.float64)
+    factor = torch.randn(size, size, generator=generator, dtype=torch.float64).triu()
+    whole = torch.linalg.qr(torch.cat([factor, rows]), mode="r").R
+    ours = joined_factor(factor, rows)
+    assert (ours.tril(-1) == 0).all()
+    if size == BLOCK_COLUMNS:
+        assert torch.equal(ours, whole)
+    torch.testing.assert_close(ours.T @ ours, whole.T @ whole, rtol=0, atol=1e-11 * size)
+    torch.testing.assert_close(ours.abs(), whole.abs(), rtol=0, atol=1e-9)
+
+
+def test_features_that_overflow_change_nothing():
+    regression = regression_of(np.ones((3, SIZE)))
+    before = regression.precision
+    with pytest.raises(InputError, match="too large"):
+        regression.update(torch.full((3, SIZE), 1e308, dtype=torch.float64))
+    assert torch.equal(regression.precision, before)
+    assert regression.count == 3
+
+
+def test_a_damaged_posterior_is_not_loaded():
+    regression = regression_of(np.ones((3, SIZE)))
+    state = regression.state_dict()
+    state["factor"][1, 1] = 0.0
+    with pytest.raises(InputError, match="damaged"):
+        regression.load_state_dict(state)
 
 
 def test_results_do_not_share_the_workspace():

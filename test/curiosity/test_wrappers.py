@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -16,8 +17,9 @@ import torch
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from bayes_curiosity_ros.curiosity.bonus import NoBonus, Unordered
+from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs, NoBonus, Unordered
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
+from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.rnd import Rnd, RndConfig
 from bayes_curiosity_ros.curiosity.wrappers.gymnasium import BonusVectorWrapper
 from bayes_curiosity_ros.errors import ConfigError
@@ -64,9 +66,9 @@ class Recording(NoBonus):
         self.updates: list[list[Transitions]] = []
 
     def evaluate(self, episodes: Sequence[Transitions]) -> np.ndarray:
-        (step,) = episodes
-        self.evaluated.append(step)
-        return step.next_observations.vectors[:, 2] / 100.0
+        self.evaluated.extend(episodes)
+        reached = [step.next_observations.vectors[:, 2] for step in episodes]
+        return np.concatenate(reached) / 100.0
 
     def begin(self, first: Observations) -> Unordered:
         return Unordered(self)  # type: ignore[arg-type]
@@ -213,6 +215,38 @@ def test_sb3_keeps_rewards_apart() -> None:
         assert infos[0]["extrinsic_reward"] == 10.0
         assert infos[0]["intrinsic_reward"] == intrinsic
         assert rewards[0] == pytest.approx(10.0 + intrinsic)
+
+
+class Drifting(gymnasium.Env[Any, Any]):
+    """Observations that differ from environment to environment."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (3,), dtype=np.float64)
+    action_space = spaces.Box(-1.0, 1.0, (2,))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.np_random.normal(size=3), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self.np_random.normal(size=3), 0.0, False, bool(self.np_random.random() < 0.2), {}
+
+
+@pytest.mark.parametrize("name", ["curiosity", "rnd", "vime"])
+def test_environments_together_earn_what_each_earns_by_itself(name: str) -> None:
+    encoder = Encoder(EncoderConfig(3, fourier_features=16))
+    bonus = BONUSES[name].make({}, BonusInputs(3, 2, 0, lambda: encoder))
+    envs = BonusVectorWrapper(SyncVectorEnv([Drifting] * 5), bonus)
+    envs.reset(seed=0)
+    for _ in range(30):
+        streams = [copy.deepcopy(episode) for episode in envs._episodes._episodes]
+        observations, _, _, _, info = envs.step(actions := envs.action_space.sample())
+        for index, episode in enumerate(streams):
+            alone = 0.0
+            if episode is not None:
+                reached = Observations(observations[index : index + 1])
+                step = Transitions(episode.last, actions[index : index + 1], reached)
+                alone = episode.stream.reward(step)
+            assert info["intrinsic_reward"][index] == pytest.approx(alone, rel=1e-5, abs=1e-7)
 
 
 def test_a_real_bonus_in_a_real_environment() -> None:

@@ -1,5 +1,7 @@
 """Exploration: intervals, verdicts, the placebo, and the experiment itself in small."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,11 +14,14 @@ from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
-from bayes_curiosity_ros.experiments.exploration.analysis import Successes
+from bayes_curiosity_ros.experiments.engine.store import all_rows
+from bayes_curiosity_ros.experiments.exploration.analysis import Successes, successes_of
 from bayes_curiosity_ros.experiments.exploration.table import to_markdown
-from bayes_curiosity_ros.resources import find
+from support.experiments import CONFIG, RESULTS
 from support.learners import CountingBonus
 
+TUNED = {"curiosity", "price", "rnd", "rnd_latent", "vime", "e3b", "paper"}
+TRIALS = 6
 SMALL = """
 extends: {file}
 points: 2
@@ -83,19 +88,35 @@ def test_a_placebo_pays_the_same_at_other_steps():
 
 
 def test_every_method_has_equally_many_trials():
-    methods = load_settings(find("config/experiments", "exploration_tuning.yaml")).tasks
-    counts: dict[str, int] = {}
-    for name in methods["parked_reach"].methods:
-        counts[name.rpartition("_")[0]] = counts.get(name.rpartition("_")[0], 0) + 1
-    assert set(counts.values()) == {4}
-    shown = load_settings(find("config/experiments", "exploration.yaml")).tasks["parked_reach"]
-    assert set(shown.methods) - set(counts) == {"none", "imitation", "placebo"}
+    methods = load_settings(CONFIG / "exploration_tuning.yaml").tasks["parked_reach"].methods
+    counts = Counter(name.rpartition("_")[0] for name in methods)
+    assert set(counts) == TUNED
+    assert set(counts.values()) == {TRIALS}
+    shown = load_settings(CONFIG / "exploration.yaml").tasks["parked_reach"]
+    assert set(shown.methods) - TUNED == {"none", "imitation", "placebo"}
+
+
+@pytest.mark.parametrize("method", sorted(TUNED))
+def test_every_weight_is_what_the_committed_trials_say(method):
+    cells = successes_of(all_rows(RESULTS / "exploration" / "tuning"))
+    assert all(seed >= 100 for cell in cells.values() for seed in cell.seeds)
+    tried = {
+        cell.method: float(runs.overall().mean())
+        for cell, runs in cells.items()
+        if cell.method.rpartition("_")[0] == method
+    }
+    assert len(tried) == TRIALS
+    best = max(tried, key=lambda name: (tried[name], -float(name.rpartition("_")[2])))
+    trials = load_settings(CONFIG / "exploration_tuning.yaml").tasks["parked_reach"].methods
+    for task in load_settings(CONFIG / "exploration.yaml").tasks.values():
+        assert task.methods[method] == trials[best]
 
 
 def test_the_command_runs_every_method(tmp_path, capsys):
     file = tmp_path / "small.yaml"
-    file.write_text(SMALL.format(file=find("config/experiments", "exploration.yaml")))
+    file.write_text(SMALL.format(file=CONFIG / "exploration.yaml"))
     options = ["--config", str(file), "--seeds", "0", "--output", str(tmp_path / "out")]
+    options += ["--task", "parked_reach"]
     assert main(["experiment", "exploration", "--workers", "2", *options]) == 0
     printed = capsys.readouterr().out
     for method in load_settings(file).tasks["parked_reach"].methods:

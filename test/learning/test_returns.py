@@ -87,15 +87,12 @@ def test_value_network_bootstraps_truncation_only():
     assert ends[True] > -5.0
 
 
-def test_episodes_flatten_in_order():
+def test_episodes_split_in_order():
     rng = np.random.default_rng(0)
     episodes = make_episodes(rng, [2, 3], 4, [True, False])
-    together = episodes.transitions()
     first, second = episodes.split()
-    assert len(together) == 5
-    np.testing.assert_array_equal(
-        together.next_observations.vectors,
-        np.concatenate([first.next_observations.vectors, second.next_observations.vectors]),
-    )
-    assert np.abs(together.actions).max() <= 1.0
+    assert [len(first), len(second)] == [2, 3]
+    np.testing.assert_array_equal(first.observations.vectors, episodes.observations[0, :2])
+    np.testing.assert_array_equal(second.next_observations.vectors, episodes.observations[1, 1:4])
+    assert np.abs(np.concatenate([first.actions, second.actions])).max() <= 1.0
     np.testing.assert_allclose(episodes.returns()[0], episodes.rewards[0, :2].sum())

@@ -5,8 +5,9 @@ import signal
 
 import numpy as np
 import pytest
+from lifecycle_msgs.msg import State as LifecycleState
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import ChangeState, GetState
 
 from bayes_curiosity_interfaces.msg import ArmStatus, Status
 from bayes_curiosity_ros.bringup.arguments import defaults
@@ -140,9 +141,18 @@ def test_a_fault_at_rest_and_a_failed_activation_are_told(run, hardware):
     assert "the robot is not ready" in told.reason
     wait_for(lambda: not hardware.connections, "end of the connection")
     hardware.refuses.clear()
+
+    def inactive():
+        answer = driver.background.call(GetState, "arm/get_state", GetState.Request(), WAIT_S)
+        return answer.current_state.id == LifecycleState.PRIMARY_STATE_INACTIVE
+
+    wait_for(inactive, "end of the failed transition")
     activate = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_ACTIVATE))
     assert driver.background.call(ChangeState, "arm/change_state", activate, WAIT_S).success
     eventually(driver.status, lambda m: m.state == ArmStatus.READY)
+    # A second one makes no sense; it is not answered, and must not end the node.
+    change = driver.background.node.create_client(ChangeState, "arm/change_state")
+    change.call_async(activate)
     hardware.fault = 4
     fault = eventually(driver.status, lambda m: m.state == ArmStatus.FAULT)
     assert "fault in the base: banks 0x4" in fault.reason
@@ -155,7 +165,7 @@ def test_a_real_arm_homes_to_where_its_task_starts(start, background):
     with BackgroundNode("driver") as node:
         hardware = JointDriver(node, arm.ready_rad, arm.joints, COMMANDS, STATES)
         given = {"trajectory__command_topic": COMMANDS, "trajectory__state_topic": STATES}
-        quick = {"max_speed_deg_s": 60.0, "trajectory__state_timeout_s": 0.5}
+        quick = {"max_speed_deg_s": 30.0, "trajectory__state_timeout_s": 0.5}
         start(ARM, *node_words("trajectory", task="parked_reach", **given, **quick))
         driver = Driver(background)
         eventually(driver.status, lambda m: m.state == ArmStatus.READY)

@@ -64,6 +64,28 @@ def test_the_arm_moves_as_the_task_does(driver):
         np.testing.assert_array_equal([spot.x, spot.y, spot.z], states[0, task.layout.marker])
 
 
+def test_watchers_get_the_last_joint_state_and_no_flood_of_them(driver):
+    joints = inbox(driver.background, JointState, "joint_states")
+    eventually(joints, lambda m: True)  # the arm has heard of us
+    driver.reset(episode=4)
+    while not joints.empty():
+        joints.get()
+    began, steps, came = time.monotonic(), 40, []
+    for step in range(steps):
+        driver.act(4, step)
+        last = driver.reached(4, step + 1)
+
+    def is_last(message):
+        came.append(message)
+        return message.position == last.positions
+
+    eventually(joints, is_last)
+    # At most fifty a second of steps, and what is told five times a second at rest.
+    assert len(came) <= 2 + (time.monotonic() - began) * 55
+    stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in came]
+    assert stamps == sorted(stamps)
+
+
 BAD_ACTIONS = {
     "nan": ({"deltas": (math.nan,) * 6}, "finite"),
     "wrong length": ({"deltas": (0.0,) * 5}, "5 joint deltas for 6 joints"),

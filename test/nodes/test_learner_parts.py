@@ -62,6 +62,24 @@ def test_one_episode_is_what_a_rollout_of_one_gives():
     assert ours.succeeded == theirs.succeeded
 
 
+def test_an_action_is_under_way_before_its_observation_is_told():
+    task, told = make_task("reach", horizon=3), []
+
+    class Noted(TaskCell):
+        def send(self, action):
+            told.append("send")
+            super().send(action)
+
+        def receive(self):
+            told.append("receive")
+            return super().receive()
+
+    behaviour = learner_of(LearnerConfig(bonus="none"), task).exploit()
+    run_episode(task, Noted(task), behaviour, 0, 1, lambda step, _: told.append(f"see {step}"))
+    steps = [word for k in range(3) for word in ("send", f"see {k}", "receive")]
+    assert told == [*steps, "see 3"]
+
+
 @pytest.mark.parametrize("name", ["reach", "grasp"])
 def test_rows_made_from_messages_are_judged_like_the_tasks_own(name):
     """Observation, reward, end and success, all the way through an expert's episode."""

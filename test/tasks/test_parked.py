@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 
 from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
@@ -134,3 +135,26 @@ def test_a_hand_that_closes_by_itself_closes_where_the_cylinder_is_between_its_f
 
 def test_the_expert_solves_a_few_shot_grasp():
     assert success_rate(make_task("few_shot_grasp", threads=0), 20, seed=5) == 1.0
+
+
+def test_settings_of_a_file_change_what_they_name():
+    file = "{placement: {turn_rad: -0.7}, config: {success_m: 0.04}, horizon: 70}"
+    task = make_task("parked_reach", **yaml.safe_load(file), threads=1)
+    assert task.placement == Placement(turn_rad=-0.7)
+    assert task.config == ReachConfig.sparse(success_m=0.04)
+    assert task.horizon == 70
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"placement": {"turn": 1.0}}, r"Placement.*turn.*turn_rad"),
+        ({"placement": {"turn_rad": "far"}}, r"Placement.turn_rad = 'far'; expected float"),
+        ({"placement": {"start_rad": [1.0, 2.0]}}, r"start_rad has 2 angles.* 6 joints"),
+        ({"config": {"success_m": -1.0}}, r"ReachConfig.success_m = -1.0; must be > 0"),
+        ({"parked": 1.0}, r"parked_reach.*'parked'.*ParkedReach; see docs/robot.md"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_it_should_be(options, words):
+    with pytest.raises(ConfigError, match=words):
+        make_task("parked_reach", threads=1, **options)

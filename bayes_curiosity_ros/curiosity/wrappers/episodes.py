@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from bayes_curiosity_ros.curiosity.bonus import Bonus, Stream
+from bayes_curiosity_ros.curiosity.bonus import Bonus, Stream, rewards_together
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.errors import ConfigError, InputError
 
@@ -68,9 +68,12 @@ class EpisodeBonus:
         rows = [index for index, episode in enumerate(self._episodes) if episode is not None]
         if not rows:
             return rewards
-        steps = self._transitions(actions, reached, final, rows)
-        for position, index in enumerate(rows):
-            rewards[index] = self._under_way(index).append(steps[position : position + 1])
+        together = self._transitions(actions, reached, final, rows)
+        steps = [together[position : position + 1] for position in range(len(rows))]
+        episodes = [self._under_way(index) for index in rows]
+        for episode, step in zip(episodes, steps, strict=True):
+            episode.append(step)
+        rewards[rows] = rewards_together([episode.stream for episode in episodes], steps)
         self._finish(ended)
         return rewards
 
@@ -114,12 +117,11 @@ class _Episode:
     steps: list[Observations] = field(default_factory=list)
     actions: list[np.ndarray] = field(default_factory=list)
 
-    def append(self, step: Transitions) -> float:
-        """Take in a step; its intrinsic reward."""
+    def append(self, step: Transitions) -> None:
+        """Take in a step."""
         self.steps.append(self.last)
         self.actions.append(step.actions)
         self.last = step.next_observations
-        return self.stream.reward(step)
 
     def transitions(self) -> Transitions:
         visited = Observations.concatenate([*self.steps, self.last])

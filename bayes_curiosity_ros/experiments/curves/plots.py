@@ -11,14 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bayes_curiosity_ros.experiments.curves.analysis import Curve, Curves, grid_of, of_task
-from bayes_curiosity_ros.experiments.engine.plots import (
-    draw_band,
-    dress,
-    method_label,
-    save,
-    styles_of,
-    task_title,
-)
+from bayes_curiosity_ros.experiments.engine.plots import draw_bands, dress, save, task_title
 
 MAX_COLUMNS = 3
 # The last is no task of its own: the arm's curve over ROS, of `experiment arm`.
@@ -84,10 +77,8 @@ def _draw(axes: Axes, curves: Mapping[str, Curve]) -> None:
         axes.text(0.5, 0.5, "no runs yet", ha="center", va="center", transform=axes.transAxes)
         axes.set(xticks=[], yticks=[])
         return
-    styles = styles_of(curves)
-    for name, curve in curves.items():
-        grid = grid_of([curve])
-        draw_band(axes, grid, curve.quartiles(grid), styles[name], method_label(name))
+    grids = {name: grid_of([curve]) for name, curve in curves.items()}
+    draw_bands(axes, {n: (grids[n], curve.quartiles(grids[n])) for n, curve in curves.items()})
     axes.set_xlim(0, max(curve.budget for curve in curves.values()))
     axes.set_ylim(bottom=0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import matplotlib
@@ -16,6 +16,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
+
+Band = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower end, middle, upper end: (K,) each
 
 # Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
 Style = tuple[str, str | tuple[int, tuple[int, int]]]
@@ -57,26 +59,19 @@ def dress(axes: Axes, title: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_band(
-    axes: Axes,
-    times: np.ndarray,
-    quartiles: tuple[np.ndarray, np.ndarray, np.ndarray],
-    style: Style,
-    label: str,
-) -> None:
-    """Draw a median over seeds, and the band between its quartiles.
+def draw_bands(axes: Axes, bands: Mapping[str, tuple[np.ndarray, Band]]) -> None:
+    """Draw for each method a middle over seeds, and the band around it.
 
     Args:
         axes: to draw on.
-        times: (K,) timesteps.
-        quartiles: lower quartile, median, upper quartile: (K,) each.
-        style: colour and line.
-        label: in the legend.
+        bands: timesteps (K,) and band of each method.
     """
-    lower, median, upper = quartiles
-    color, line = style
-    axes.plot(times, median, linestyle=line, color=color, label=label, linewidth=1.8)
-    axes.fill_between(times, lower, upper, color=color, alpha=0.18, linewidth=0)
+    styles = styles_of(bands)
+    for name, (times, (lower, middle, upper)) in bands.items():
+        color, line = styles[name]
+        label = method_label(name)
+        axes.plot(times, middle, linestyle=line, color=color, label=label, linewidth=1.8)
+        axes.fill_between(times, lower, upper, color=color, alpha=0.18, linewidth=0)
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -9,14 +9,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
-from bayes_curiosity_ros.experiments.engine.plots import (
-    draw_band,
-    dress,
-    method_label,
-    save,
-    styles_of,
-    task_title,
-)
+from bayes_curiosity_ros.experiments.engine.plots import Band, draw_bands, dress, save, task_title
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap
 from bayes_curiosity_ros.experiments.exploration.analysis import Successes
 
@@ -33,15 +26,12 @@ def plot(cells: Mapping[Cell, Successes], path: Path) -> None:
         mine = {cell.method: each for cell, each in cells.items() if cell.task == task}
         dress(axes, task_title(task))
         axes.set(ylabel="success rate", ylim=(0, 1))
-        styles = styles_of(mine)
-        for name, successes in mine.items():
-            times, band = _band(successes)
-            draw_band(axes, times, band, styles[name], method_label(name))
+        draw_bands(axes, {name: _band(successes) for name, successes in mine.items()})
         axes.legend(fontsize="x-small", frameon=False, loc="upper left")
     save(figure, path)
 
 
-def _band(successes: Successes) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _band(successes: Successes) -> tuple[np.ndarray, Band]:
     begin = max(times[0] for times in successes.timesteps)
     end = min(times[-1] for times in successes.timesteps)
     grid = np.linspace(begin, end, POINTS)

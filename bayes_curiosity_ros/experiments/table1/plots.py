@@ -8,14 +8,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from bayes_curiosity_ros.experiments.engine.plots import (
-    draw_band,
-    dress,
-    method_label,
-    save,
-    styles_of,
-    task_title,
-)
+from bayes_curiosity_ros.experiments.engine.plots import draw_bands, dress, save, task_title
 from bayes_curiosity_ros.experiments.table1.analysis import Cells
 
 
@@ -43,8 +36,8 @@ def plot_task(cells: Cells, task: str, path: Path) -> Path:
 
 
 def _draw(axes: Axes, cells: Cells) -> None:
-    styles = styles_of(cell.method for cell in cells)
+    bands = {}
     for cell, returns in cells.items():
         lower, median, upper = np.percentile(returns.returns, [25, 50, 75], axis=0)
-        label = method_label(cell.method)
-        draw_band(axes, returns.timesteps, (lower, median, upper), styles[cell.method], label)
+        bands[cell.method] = returns.timesteps, (lower, median, upper)
+    draw_bands(axes, bands)

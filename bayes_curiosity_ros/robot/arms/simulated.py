@@ -108,7 +108,7 @@ class SimulatedArm(Device):
         deltas = np.asarray(deltas, dtype=float)
         if not np.isfinite(gripper):
             raise InputError(f"gripper command {gripper}; must be between 0 and 1")
-        before = self.state(timeout_s).joints
+        before = self.stepper.layout.joints(self.row[None])[0]
         permitted, gripper, changes, explanation = self._permit(deltas, gripper)
         rows = self.stepper.advance(self.row[None], permitted[None], np.array([gripper]))
         self._row, self._steps = rows[0], self._steps + 1
@@ -183,7 +183,7 @@ class SimulatedArm(Device):
         if gripper is None:
             return 0.0
         angle = float(qpos[world.gripper_qpos[: len(gripper.fingers)]].mean())
-        return float(np.clip((angle - gripper.open_rad) / gripper.travel_rad, 0.0, 1.0))
+        return min(max((angle - gripper.open_rad) / gripper.travel_rad, 0.0), 1.0)
 
 
 @ARMS.register("sim", real=False)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.configuration.settings import require_nonnegative, require_positive
+from bayes_curiosity_ros.configuration.settings import (
+    adjusted,
+    require_nonnegative,
+    require_positive,
+)
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.expert import GraspExpert
@@ -53,9 +57,12 @@ class Grasp(ArmTask):
     usual_config = GraspConfig()
 
     def __init__(
-        self, robot: RobotConfig | None = None, config: GraspConfig | None = None, **options: Any
+        self,
+        robot: RobotConfig | None = None,
+        config: GraspConfig | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        self.config = config or self.usual_config
+        self.config = adjusted(self.usual_config, config)
         super().__init__(robot, **options)
         self._expert: GraspExpert | None = None
 

@@ -5,12 +5,14 @@ From the ready pose with a dense reward, or from where the arm is parked with a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayes_curiosity_ros.configuration.settings import (
+    adjusted,
     require_finite,
     require_nonnegative,
     require_positive,
@@ -58,10 +60,13 @@ class Reach(ArmTask):
     usual_config = ReachConfig()
 
     def __init__(
-        self, robot: RobotConfig | None = None, config: ReachConfig | None = None, **options: Any
+        self,
+        robot: RobotConfig | None = None,
+        config: ReachConfig | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(robot, **options)
-        self.config = config or self.usual_config
+        self.config = adjusted(self.usual_config, config)
         self._expert: ReachExpert | None = None
 
     def begin(self, states: np.ndarray) -> None:

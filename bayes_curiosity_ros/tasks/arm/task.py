@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bayes_curiosity_ros.configuration.settings import (
+    adjusted,
     require_finite,
     require_nonnegative,
     require_positive,
@@ -79,7 +80,7 @@ class ArmTask(Task):
     Args:
         robot: the cell; its object is made tangible or not by the task, and its arm's ready
             pose is where the placement parks it.
-        placement: where episodes start; the task's own when None.
+        placement: where episodes start, or what of the task's own placement is different.
         threads: threads to step on; 0 for one per core.
         randomization: worlds to draw an episode's from; None for always the same.
         visual: replace the object's position by an RGBD image.
@@ -103,7 +104,7 @@ class ArmTask(Task):
     def __init__(
         self,
         robot: RobotConfig | None = None,
-        placement: Placement | None = None,
+        placement: Placement | Mapping[str, Any] | None = None,
         threads: int = 0,
         randomization: Randomization | None = None,
         visual: bool = False,
@@ -111,7 +112,7 @@ class ArmTask(Task):
         dynamics: str | None = None,
         physics_step_s: float | None = None,
     ) -> None:
-        self.placement = placement or self.usual_placement
+        self.placement = adjusted(self.usual_placement, placement)
         changes = {"dynamics": dynamics, "physics_step_s": physics_step_s}
         self.robot = robot = self._settle(robot or RobotConfig.load(), changes)
         configs = randomization.variants(robot) if randomization else (robot,)

@@ -1,0 +1,36 @@
+"""The simulated camera's node in a process of its own."""
+
+from sensor_msgs.msg import Image
+
+from bayes_curiosity_interfaces.msg import ArmState
+from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_state
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
+from bayes_curiosity_ros.robot.config import RobotConfig
+from support.graph import eventually, inbox
+from support.waiting import wait_for
+
+CAMERA = "bayes_curiosity_ros.nodes.camera_node"
+
+
+def test_the_arm_is_followed_only_while_somebody_watches(start, background):
+    start(CAMERA)
+    node = background.node
+    states = node.create_publisher(ArmState, "arm/state", EPISODE_QOS)
+    wait_for(lambda: node.count_publishers("camera/color/image_raw"), "camera")
+    assert states.get_subscription_count() == 0
+    images = inbox(background, Image, "camera/color/image_raw")
+    wait_for(states.get_subscription_count, "camera that follows the arm")
+    robot = RobotConfig.load()
+    with SimulatedArm(robot) as arm:
+        names = robot.arm.joints + robot.arm.gripper.fingers
+        message = message_of_arm_state(arm.state(1.0), names)
+
+    def seen():
+        states.publish(message)
+        return not images.empty()
+
+    wait_for(seen, "image")
+    assert eventually(images, lambda m: True).encoding == "rgb8"
+    node.destroy_subscription(next(s for s in node.subscriptions if "color" in s.topic_name))
+    wait_for(lambda: states.get_subscription_count() == 0, "camera that rests")

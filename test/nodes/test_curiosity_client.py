@@ -1,0 +1,88 @@
+"""The learner's side of the curiosity node, with a node that answers when the test says so."""
+
+import numpy as np
+import pytest
+from rclpy.task import Future
+
+from bayes_curiosity_interfaces.msg import IntrinsicReward, Observation, Status
+from bayes_curiosity_interfaces.srv import Update
+from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, CuriosityRefusedError
+
+
+class Pretended:
+    """Node, waiter, publisher and service client in one; whoever waits gets the answer."""
+
+    def __init__(self):
+        self.published, self.asked, self.code = [], [], Status.OK
+
+    def create_client(self, kind, name):
+        return self
+
+    def create_subscription(self, kind, name, take, qos):
+        self.take = take
+
+    def publish(self, message):
+        self.published.append((message.episode, message.step))
+        self.take(IntrinsicReward(episode=message.episode, step=message.step, reward=1.0))
+
+    def until(self, ready, timeout_s, what):
+        assert ready(), what
+
+    def call_async(self, request):
+        self.asked.append((request, Future()))
+        return self.asked[-1][1]
+
+    def answer(self, client, future, timeout_s):
+        if not future.done():
+            self.answered()
+        return future.result()
+
+    def answered(self):
+        answer = Update.Response(status=Status(code=self.code, message="as the test says"))
+        self.asked[-1][1].set_result(answer)
+
+
+@pytest.fixture
+def graph():
+    return Pretended()
+
+
+@pytest.fixture
+def client(graph):
+    """Client whose first episode, of two observations, is over."""
+    made = CuriosityClient(graph, graph, graph, 1.0)
+    run(made, 1, steps=2)
+    rewards, _ = made.finish(Observations(np.zeros((2, 3))))
+    np.testing.assert_array_equal(rewards, [1.0, 1.0])
+    return made
+
+
+def run(client, episode, steps):
+    client.begin(episode)
+    for step in range(steps):
+        client.publish(Observation(episode=episode, step=step))
+
+
+def test_observations_wait_until_the_episode_before_is_taken_in(client, graph):
+    run(client, 2, steps=2)
+    assert graph.published == [(1, 0), (1, 1)]
+    graph.answered()
+    client.publish(Observation(episode=2, step=2))
+    assert graph.published[2:] == [(2, 0), (2, 1), (2, 2)]
+
+
+def test_an_episode_that_is_over_first_waits_for_the_one_before(client, graph):
+    run(client, 2, steps=2)
+    client.finish(Observations(np.zeros((2, 3))))
+    assert graph.published[2:] == [(2, 0), (2, 1)]
+    assert [request.episode for request, _ in graph.asked] == [1, 2]
+
+
+def test_a_refused_update_ends_the_run(client, graph):
+    graph.code = Status.NOT_READY
+    graph.answered()
+    client.begin(2)
+    with pytest.raises(CuriosityRefusedError, match="curiosity/update: as the test says"):
+        client.publish(Observation(episode=2, step=0))
+    assert graph.published == [(1, 0), (1, 1)]
