@@ -1,10 +1,10 @@
 """How long an arm moves on after something fails: the fault table of docs/real_arm.md.
 
 An arm node runs as a process of its own, over DDS, and drives an emulated arm of this process:
-one on loopback TCP for `kortex`, a driver's node for `trajectory`. While a stand-in for the
-learner keeps it moving, something fails. What is measured is the arm itself, not what anybody
-says of it:
-from the fault to its last motion. READY must not be said in between.
+one on loopback TCP for `kortex`, a driver's node for `trajectory` and for the forward controllers.
+While a stand-in for the learner keeps it moving, something fails. What is measured is the arm
+itself, not what anybody says of it: from the fault to its last motion. READY must not be said in
+between.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from bayes_curiosity_ros.robot.config import RobotConfig  # noqa: E402
 from bayes_curiosity_ros.robot.supervision import State  # noqa: E402
 from support.driver import ARM, Driver  # noqa: E402
 from support.graph import eventually, parameters  # noqa: E402
-from support.joint_driver import JointDriver  # noqa: E402
+from support.joint_driver import JointDriver, StreamedDriver  # noqa: E402
 from support.loopback_arm import PASSWORD, VENDOR, LoopbackArm  # noqa: E402
 
 WAIT_S, SETTLE_S, WARM_UP_S = 60.0, 1.0, 1.0
@@ -53,6 +53,7 @@ BAR_S = 0.3
 DELTA_RAD, STEP_S = 0.012, 0.1
 ATTEMPTS = 3
 COMMANDS, STATES = "driver/command", "driver/state"
+DEAF = ("driver killed", "commands lost")
 
 
 class NotMovingError(Exception):
@@ -203,6 +204,11 @@ def of_trajectory() -> list[Fault]:
     ]
 
 
+def of_stream() -> list[Fault]:
+    """Of a controller that hears no more, only the driver can end the motion."""
+    return [fault for fault in of_trajectory() if fault.name not in DEAF]
+
+
 @contextmanager
 def kortex_hardware() -> Iterator[tuple[Any, dict[str, object], dict[str, str]]]:
     """The arm, parameters of its node, and its environment."""
@@ -225,6 +231,25 @@ def trajectory_hardware() -> Iterator[tuple[Any, dict[str, object], dict[str, st
         yield driver, {"backend": "trajectory"} | topics, {}
 
 
+def streamed_hardware(interface: str) -> Callable[[], Any]:
+    """A forward controller that executes the last thing it heard."""
+
+    @contextmanager
+    def hardware() -> Iterator[tuple[Any, dict[str, object], dict[str, str]]]:
+        arm = RobotConfig.load("jaco.yaml").arm
+        given = {"trajectory__command_topic": COMMANDS, "trajectory__state_topic": STATES}
+        given |= {"backend": "trajectory", "trajectory__interface": interface}
+        velocities = interface == "forward_velocity"
+        with BackgroundNode("driver") as node:
+            yield (
+                StreamedDriver(node, arm.ready_rad, arm.joints, COMMANDS, STATES, velocities),
+                given,
+                {},
+            )
+
+    return hardware
+
+
 class SimulatedHardware:
     """The simulated arm, seen through its joint states."""
 
@@ -244,11 +269,13 @@ ARMS: dict[str, tuple[Any, Callable[[], list[Fault]]]] = {
     "sim": (None, list),
     "kortex": (kortex_hardware, of_kortex),
     "trajectory": (trajectory_hardware, of_trajectory),
+    "forward_position": (streamed_hardware("forward_position"), of_trajectory),
+    "forward_velocity": (streamed_hardware("forward_velocity"), of_stream),
 }
 
 
 def command(arm: str, given: dict[str, object]) -> list[str]:
-    files = parameter_files(defaults() | {"arm": arm})
+    files = parameter_files(defaults() | {"arm": given["backend"]})
     words = [word for path in files for word in ("--params-file", str(path))]
     return [sys.executable, "-m", ARM, "--ros-args", *words, *parameters(**given)[1:]]
 

@@ -34,7 +34,7 @@ WITHOUT_KEY = {"mcap", "mink", "safetensors", "zstandard"}
 OPTIONAL = {"cv2", "moveit", "pyarrow", "pyrealsense2", "ray", "stable_baselines3"}
 VENDOR = {"kortex_api"}  # a wheel from Kinova, on no index
 DISTRIBUTIONS = {"PIL": "pillow", "yaml": "PyYAML"}
-NEEDS_NO_IMPORT = {"ros2launch"}  # users type it
+NEEDS_NO_IMPORT = {"control_msgs", "ros2launch"}  # imported by name; users type it
 
 
 def imported(*folders: str) -> set[str]:

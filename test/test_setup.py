@@ -81,7 +81,8 @@ def test_another_python_is_named_with_its_remedy(monkeypatch):
         setup.check_tools(sourced=False)
 
 
-def test_beside_a_sourced_ros_tf2_msgs_are_its_own(monkeypatch):
+@pytest.mark.parametrize("package", ["tf2_msgs", "control_msgs"])
+def test_beside_a_sourced_ros_messages_are_its_own(monkeypatch, package):
     setup = load()
     found = importlib.util.find_spec
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
@@ -89,12 +90,23 @@ def test_beside_a_sourced_ros_tf2_msgs_are_its_own(monkeypatch):
     monkeypatch.setattr(
         setup.importlib.util,
         "find_spec",
-        lambda name: None if name == "tf2_msgs" else found(name),
+        lambda name: None if name == package else found(name) or name,
     )
-    with pytest.raises(SystemExit, match="sudo apt install ros-jazzy-tf2-msgs"):
+    remedy = f"sudo apt install ros-jazzy-{package.replace('_', '-')}"
+    with pytest.raises(SystemExit, match=remedy):
         setup.check_tools(sourced=True)
     # Python looks beside a script first: there our sources must not pass for the package.
-    assert importlib.machinery.PathFinder.find_spec("tf2_msgs", [str(SCRIPT.parent)]) is None
+    assert importlib.machinery.PathFinder.find_spec(package, [str(SCRIPT.parent)]) is None
+
+
+@pytest.mark.parametrize("theirs", [True, False])
+def test_beside_a_sourced_ros_the_jacos_messages_are_its_drivers_if_it_has_them(
+    monkeypatch, theirs
+):
+    setup = load()
+    monkeypatch.setattr(setup.importlib.util, "find_spec", lambda name: theirs or None)
+    built = [folder.name for folder in setup.interface_packages(sourced=True)]
+    assert built == ([] if theirs else ["kinova_msgs"]) + ["bayes_curiosity_interfaces"]
 
 
 def test_beside_a_sourced_ros_numpy_is_the_one_it_was_built_with(monkeypatch, tmp_path):

@@ -26,8 +26,10 @@ from bayes_curiosity_ros.environment import DISCOVERY_RANGE  # noqa: E402
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 INTERFACES = ROOT / "bayes_curiosity_interfaces"
-# There is no wheel of this one; a type's hash depends on names and fields alone.
-TF2_MSGS = ROOT / "tools" / "without_ros" / "tf2_msgs"
+# There are no wheels of these; a type's hash depends on names and fields alone.
+WITHOUT_ROS = ROOT / "tools" / "without_ros"
+DISTRIBUTED = ("tf2_msgs", "control_msgs")  # in every distribution of ROS, but not as wheels
+KINOVA_MSGS = "kinova_msgs"  # in no distribution; comes with the driver of a Jaco gen 2
 REQUIREMENTS = ROOT / "requirements"
 NAME = "bayes_curiosity_ros"
 SHARED_FOLDERS = ("config", "launch", "rviz", "urdf")
@@ -54,7 +56,7 @@ def main() -> int:
         [this, *requirements],
         lambda: install_requirements(files, sourced),
     )
-    for folder in [INTERFACES] if sourced else [TF2_MSGS, INTERFACES]:
+    for folder in interface_packages(sourced):
         sources = sorted(path for path in folder.rglob("*") if path.is_file())
         build = partial(build_interfaces, folder, sourced)
         step(f"the interface package {folder.name}", [installed], [this, *sources], build)
@@ -63,6 +65,14 @@ def main() -> int:
     links = [f"{link} {target.relative_to(ROOT)}" for link, target in links_of().items()]
     step("this package", [installed, *links], [this, *package], install_package)
     return 0
+
+
+def interface_packages(sourced: bool) -> list[Path]:
+    """Folders of the interface packages to build: ours, and those that nobody else provides."""
+    names = [] if sourced else list(DISTRIBUTED)
+    if not (sourced and importlib.util.find_spec(KINOVA_MSGS)):
+        names.append(KINOVA_MSGS)
+    return [*(WITHOUT_ROS / name for name in names), INTERFACES]
 
 
 def ros_is_sourced() -> bool:
@@ -88,8 +98,10 @@ def check_tools(sourced: bool) -> None:
         missing("Python's header files", "sudo apt install python3-dev")
     if sourced and shutil.which("cmake") is None:
         missing("CMake", "sudo apt install cmake")
-    if sourced and importlib.util.find_spec("tf2_msgs") is None:
-        missing("tf2_msgs", f"sudo apt install ros-{os.environ['ROS_DISTRO']}-tf2-msgs")
+    for name in DISTRIBUTED if sourced else ():
+        if importlib.util.find_spec(name) is None:
+            package = f"ros-{os.environ['ROS_DISTRO']}-{name.replace('_', '-')}"
+            missing(name, f"sudo apt install {package}")
 
 
 def missing(what: str, remedy: str) -> None:
@@ -194,7 +206,7 @@ def mend_exported_paths() -> None:
 
 
 def build_interfaces(folder: Path, sourced: bool) -> None:
-    """Generate, compile and install a package's messages and services into `.venv`."""
+    """Generate, compile and install an interface package into `.venv`."""
     build = VENV / ".build" / folder.name
     shutil.rmtree(build, ignore_errors=True)
     environment = dict(os.environ)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayes_curiosity_ros.bringup.parameters import arm_parameters
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
+from bayes_curiosity_ros.resources import find
 
 if TYPE_CHECKING:
     from bayes_curiosity_ros.robot.arms.arm import ArmEntry
@@ -90,14 +93,40 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
     for name in ("seed", "timesteps"):
         if not chosen[name].isdigit():
             raise ConfigError(f"{name} = {chosen[name]!r}; it must be a whole number")
+    if chosen["params_file"]:
+        chosen["params_file"] = _path(chosen["params_file"])
+        chosen = _filled(chosen)
     for name in arm_of(chosen).needs:
         if not chosen[name]:
             raise ConfigError(
                 f"arm {chosen['arm']!r} needs {name}; give {name}:=… (or {every[name].option} …)"
             )
-    if chosen["params_file"]:
-        chosen["params_file"] = str(Path(chosen["params_file"]).expanduser().resolve())
     return chosen
+
+
+def _path(params_file: str) -> str:
+    """Where a parameter file is: where the user says, or among those of config/bringup/."""
+    with suppress(ConfigError):
+        return str(find("config/bringup", params_file).resolve())
+    return str(Path(params_file).expanduser().resolve())
+
+
+def _filled(chosen: dict[str, str]) -> dict[str, str]:
+    """Arguments left empty, with what the user's parameter file says of the arm.
+
+    Raises:
+        ConfigError: the file is for another arm. That something moves is not for a file to say.
+    """
+    said = arm_parameters(chosen["params_file"])
+    kind = said.get("backend", chosen["arm"])
+    if kind != chosen["arm"]:
+        raise ConfigError(
+            f"{chosen['params_file']} is for arm {kind!r}, not {chosen['arm']!r}; "
+            f"give arm:={kind} (or --arm {kind})"
+        )
+    parameters = {"robot": "robot", **arm_of(chosen).parameters}
+    found = {name: str(said[sets]) for name, sets in parameters.items() if sets in said}
+    return chosen | {name: value for name, value in found.items() if not chosen[name]}
 
 
 def _what() -> Iterator[Argument]:
@@ -189,8 +218,8 @@ def _graph() -> Iterator[Argument]:
     yield Argument(
         "params_file",
         "",
-        "your own parameter file, which counts more than ours; it may not set what an argument "
-        "decides",
+        "parameter file of your own, or a driver's in config/bringup/, which counts more than "
+        "ours; it may not set what an argument decides",
     )
     yield Argument("log_level", "info", "what nodes log, from here on", LOG_LEVELS)
     yield Argument(

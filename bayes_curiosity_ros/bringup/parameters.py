@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,23 @@ def encoder_parameters(task: str, robot: str) -> dict[str, Any]:
     return parameters
 
 
-def check_params_file(path: str, decided: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that a user's parameter file sets nothing that arguments decide.
+def arm_parameters(path: str) -> dict[str, Any]:
+    """What a user's parameter file sets of the arm node, by dotted names; nothing without a file.
+
+    Raises:
+        ConfigError: no such file, or none of ROS parameters.
+    """
+    if not path:
+        return {}
+    _require_file(path)
+    found = _parameters_in(path)
+    return {name: value for node, name, value in found if node in ("arm", EVERY_NODE)}
+
+
+def check_params_file(
+    path: str, decided: Mapping[str, Mapping[str, Any]], defaults: Collection[str] = ()
+) -> None:
+    """Check that a user's parameter file sets nothing else than what arguments decide.
 
     ROS has rules for who wins, by the order in which keys first appear; `dry_run:=true` must not
     depend on them.
@@ -45,27 +60,36 @@ def check_params_file(path: str, decided: Mapping[str, Mapping[str, Any]]) -> No
     Args:
         path: path of the file.
         decided: parameters that arguments decide, by node.
+        defaults: those for which a file that names its node may have another value, which counts
+            where the argument is left out.
 
     Raises:
-        ConfigError: no such file, none of ROS parameters, or one that sets such a parameter.
+        ConfigError: no such file, none of ROS parameters, or one that sets such a parameter to
+            something else.
     """
-    if not Path(path).is_file():
-        raise ConfigError(f"params_file {path} does not exist; give another, or leave it out")
-    for node, name in _parameters_in(path):
+    _require_file(path)
+    for node, name, value in _parameters_in(path):
         for known, parameters in decided.items():
-            if node in (known, EVERY_NODE) and name in parameters:
+            allowed = name not in parameters or parameters[name] == value
+            allowed |= node == known and name in defaults
+            if node in (known, EVERY_NODE) and not allowed:
                 raise ConfigError(
                     f"{path} sets {name} of node {known}, which an argument decides; remove it "
                     "there and give the argument"
                 )
 
 
-def _parameters_in(path: str) -> Iterator[tuple[str, str]]:
-    """Node (the last part of its name) and dotted name of every parameter in a file."""
+def _require_file(path: str) -> None:
+    if not Path(path).is_file():
+        raise ConfigError(f"params_file {path} does not exist; give another, or leave it out")
+
+
+def _parameters_in(path: str) -> Iterator[tuple[str, str, Any]]:
+    """Node (the last part of its name), dotted name and value of every parameter in a file."""
     for key, content in read_yaml(Path(path)).items():
         for node, values in _nodes_in(str(key), content, path):
-            for name in _dotted(values):
-                yield node.rpartition("/")[2], name
+            for name, value in _dotted(values):
+                yield node.rpartition("/")[2], name, value
 
 
 def _nodes_in(key: str, content: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -79,9 +103,9 @@ def _nodes_in(key: str, content: Any, path: str) -> Iterator[tuple[str, Mapping[
             yield from _nodes_in(f"{key}/{name}", values, path)
 
 
-def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from _dotted(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}"
+            yield f"{prefix}{name}", value

@@ -61,7 +61,8 @@ def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
     specs = [spec for make in TABLE for spec in make(chosen)]
     if chosen["params_file"]:
         decided = {spec.name: spec.parameters for spec in specs}
-        check_params_file(chosen["params_file"], decided)
+        defaults = {"robot", *arm_of(chosen).parameters.values()}
+        check_params_file(chosen["params_file"], decided, defaults)
     return specs
 
 

@@ -13,7 +13,7 @@ import matplotlib
 import numpy as np
 
 from bayes_curiosity_ros.bringup.arguments import arguments as bringup_arguments
-from bayes_curiosity_ros.bringup.arguments import robot_of
+from bayes_curiosity_ros.bringup.arguments import checked, robot_of
 from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup
 from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
 from bayes_curiosity_ros.environment import node_environment
@@ -96,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         for argument in bringup_arguments()
     }
     folder = Path(chosen["output"])
+    chosen = checked(chosen)
     nodes(chosen)  # checked before anything is spent
     if arguments.restart:
         forget(folder)

@@ -58,6 +58,11 @@ class SafetyFilter:
         fingers = [world.model.body(joint.child).id for joint in world.fingers]
         self._finger_m = float(reach[fingers].max(initial=0.0))
 
+    @property
+    def speed_rad_s(self) -> np.ndarray:
+        """(J,) largest speed of each joint in [rad/s]."""
+        return self._speed
+
     def permit(
         self, last: Commanded, requested: np.ndarray, finger_rad: float | None = None
     ) -> Decision:

@@ -31,6 +31,8 @@ class SupervisorConfig:
 
     Attributes:
         command_timeout_s: the arm is halted when no command came for so long; below 0.2.
+        alarm_s: an arm that was not measured to stand so long after a stop is cried out. A driver
+            that reports rarely needs more: three of its periods, and 0.2.
         move_timeout_s: longest wait for one control step.
         home_timeout_s: longest wait for the ready pose.
         resume_after_halt: take up an episode again where the watchdog halted it. Right in
@@ -42,6 +44,7 @@ class SupervisorConfig:
     """
 
     command_timeout_s: float = 0.15
+    alarm_s: float = 0.3
     move_timeout_s: float = 2.0
     home_timeout_s: float = 60.0
     resume_after_halt: bool = True
@@ -50,7 +53,7 @@ class SupervisorConfig:
     max_episode_steps: int = 1000
 
     def __post_init__(self) -> None:
-        require_positive(self, "command_timeout_s", "move_timeout_s", "home_timeout_s")
+        require_positive(self, "command_timeout_s", "alarm_s", "move_timeout_s", "home_timeout_s")
         if self.command_timeout_s > 0.19:
             raise ConfigError(
                 f"command_timeout_s = {self.command_timeout_s} exceeds 0.19: a cut command "

@@ -35,8 +35,6 @@ from bayes_curiosity_ros.robot.supervision import Counters, NotReadyError, State
 
 T = TypeVar("T")
 
-# A stop that has not led to standstill after this time in [s] is cried out.
-ALARM_S = 0.3
 # Longest wait for standstill before a motion, a release or the end of an activation, in [s].
 SETTLE_S = 2.0
 # Time between two looks at an arm at rest, in [s].
@@ -239,7 +237,7 @@ class ArmSupervisor:
         return True
 
     def _go_on_stopping(self) -> None:
-        late = self._stopping.lasted_s > ALARM_S
+        late = self._stopping.lasted_s > self.config.alarm_s
         if late:
             self._cry_out()  # before the attempt: that may have to wait for an answer
         if not self._stopping.attempt():

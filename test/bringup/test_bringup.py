@@ -198,6 +198,25 @@ def test_the_users_own_file_cannot_undo_an_argument(tmp_path, key):
         nodes({"params_file": str(own), "dry_run": "true"})
 
 
+def test_a_drivers_file_says_where_it_is_and_which_arm_it_has():
+    arm = specs(arm="trajectory", params_file="ros2_kortex.yaml")["arm"]
+    assert arm.parameters["trajectory.state_topic"] == "/joint_states"
+    assert arm.parameters["robot"] == "gen3_robotiq.yaml"
+    assert arm.files[-1].endswith("config/bringup/ros2_kortex.yaml")
+
+
+def test_arguments_count_more_than_a_drivers_file():
+    given = {"arm": "trajectory", "params_file": "jaco_gen2.yaml", "state_topic": "/other"}
+    arm = specs(**given, robot="my_cell.yaml", task="reach", model="m")["arm"]
+    assert arm.parameters["trajectory.state_topic"] == "/other"
+    assert arm.parameters["robot"] == "my_cell.yaml"
+
+
+def test_that_something_moves_is_not_for_a_file_to_say():
+    with pytest.raises(ConfigError, match=r"is for arm 'trajectory', not 'sim'; give arm:="):
+        specs(params_file="jaco_gen2.yaml")
+
+
 def test_a_users_own_file_without_parameters_is_refused(tmp_path):
     own = tmp_path / "mine.yaml"
     own.write_text("arm:\n  max_speed_deg_s: 5.0\n")

@@ -1,14 +1,13 @@
-"""The trajectory and MoveIt arms against a controller that is a real ROS node."""
+"""The trajectory arm against a controller that is a real ROS node."""
 
 import contextlib
-import sys
 import threading
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -19,8 +18,7 @@ from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
-from bayes_curiosity_ros.robot.arms.moveit import MoveitArm, MoveitConfig
-from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
+from bayes_curiosity_ros.robot.arms.trajectory import GripperLink, TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from support.graph import eventually, inbox, parameters
@@ -29,7 +27,9 @@ from support.waiting import WAIT_S, wait_for
 COMMANDS, STATES = "driver/command", "driver/state"
 NAMES = tuple(f"j2n6s300_joint_{index}" for index in range(1, 7))
 # The longest wait for joint states that is allowed: a busy machine may be late with them.
-CONFIG = TrajectoryConfig(COMMANDS, STATES, driver_joints=NAMES, state_timeout_s=0.5)
+CONFIG = TrajectoryConfig(
+    command_topic=COMMANDS, state_topic=STATES, driver_joints=NAMES, state_timeout_s=0.5
+)
 TIMEOUT_S = WAIT_S
 PERIOD_S = 0.01
 FILES = parameter_files(defaults() | {"arm": "trajectory"})
@@ -48,6 +48,7 @@ class Controller:
         self.silent = False
         self._states = background.node.create_publisher(JointState, STATES, 10)
         background.node.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
+        background.node.create_subscription(Float64, "driver/gripper", lambda message: None, 10)
         background.node.create_timer(PERIOD_S, self._tick)
 
     def _follow(self, message):
@@ -105,7 +106,7 @@ def test_it_is_an_arm_that_goes_where_it_is_told(arm, robot):
 
 def test_the_filter_knows_the_fingers_or_reckons_with_all(arm, robot, controller, background):
     assert arm.gripper_way(0.3, 0.6) == (0.0, 1.0)  # nobody commands them here
-    commanded = replace(CONFIG, gripper_topic="driver/gripper")
+    commanded = replace(CONFIG, gripper=GripperLink("float64", "driver/gripper"))
     told = TrajectoryArm(robot, commanded, background.node)
     assert told.gripper_way(0.3, 0.6) == (0.0, 0.6)  # an object may hold them open
     measured = replace(commanded, driver_fingers=("a_finger",))
@@ -178,13 +179,13 @@ def test_it_goes_home(arm, robot):
 
 
 def test_an_absent_driver_and_unknown_names_are_named(robot, background):
-    other = TrajectoryArm(robot, TrajectoryConfig("nobody/command", STATES), background.node)
+    other = TrajectoryArm(robot, replace(CONFIG, command_topic="nobody/command"), background.node)
     with pytest.raises(ArmError, match="nobody listens to /nobody/command"):
         other.connect(0.2)
 
 
 def test_unknown_joints_are_named(robot, background, controller):
-    other = TrajectoryArm(robot, TrajectoryConfig(COMMANDS, STATES), background.node)
+    other = TrajectoryArm(robot, replace(CONFIG, driver_joints=()), background.node)
     with pytest.raises(ArmError, match=r"no joint states .* joint_1"):
         other.connect(1.0)
 
@@ -236,126 +237,3 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
     assert trigger("confirm").success
     assert reset(2).code == Status.STOPPED
     assert trigger("release").success
-
-
-class FakeMoveIt:
-    """moveit_py as far as it is used; it moves the controller itself."""
-
-    def __init__(self, controller):
-        self.controller = controller
-        self.plans = self.executes = True
-        self.colliding = False
-        self.shut_down = False
-        self.arm = None
-
-    def arrive(self, positions):
-        """Return when the arm has been told of it, as the real one does."""
-        wait_for(lambda: np.allclose(self.arm.measure(TIMEOUT_S).joints, positions), "arrival")
-
-    def module(self):
-        fake = self
-
-        class RobotState:
-            def __init__(self, model):
-                self.updated = False
-
-            def set_joint_group_positions(self, group, positions):
-                self.positions, self.updated = np.array(positions), False
-
-            def update(self):
-                self.updated = True
-
-        class Component:
-            def set_start_state_to_current_state(self):
-                pass
-
-            def set_goal_state(self, configuration_name=None, robot_state=None):
-                self.goal = robot_state
-
-            def plan(self):
-                return SimpleNamespace(trajectory=self.goal) if fake.plans else None
-
-        class Scene:
-            def is_state_colliding(self, robot_state, joint_model_group_name):
-                assert robot_state.updated, "update() before any collision query"
-                return fake.colliding
-
-        class Monitor:
-            @contextlib.contextmanager
-            def read_only(self):
-                yield Scene()
-
-        class MoveItPy:
-            def __init__(self, node_name, config_dict=None):
-                pass
-
-            def get_planning_component(self, group):
-                return Component()
-
-            def get_planning_scene_monitor(self):
-                return Monitor()
-
-            def get_robot_model(self):
-                return object()
-
-            def execute(self, trajectory, controllers):
-                if fake.executes:
-                    with fake.controller.lock:
-                        fake.controller.position = trajectory.positions.copy()
-                        fake.controller.target = trajectory.positions.copy()
-                    fake.arrive(trajectory.positions)
-                return fake.executes
-
-            def shutdown(self):
-                fake.shut_down = True
-
-        return {"moveit.planning": MoveItPy, "moveit.core.robot_state": RobotState}
-
-
-@pytest.fixture
-def moveit(monkeypatch, controller):
-    fake = FakeMoveIt(controller)
-    for path, kind in fake.module().items():
-        parts = path.split(".")
-        for length in range(1, len(parts)):
-            parent = ".".join(parts[:length])
-            monkeypatch.setitem(sys.modules, parent, ModuleType(parent))
-        module = ModuleType(path)
-        setattr(module, kind.__name__, kind)
-        monkeypatch.setitem(sys.modules, path, module)
-    return fake
-
-
-@pytest.fixture
-def moveit_arm(robot, moveit, background):
-    moveit.arm = arm = MoveitArm(robot, MoveitConfig(trajectory=CONFIG), background.node)
-    arm.connect(TIMEOUT_S)
-    yield arm
-    arm.disconnect()
-
-
-def test_moveit_plans_the_way_home(moveit_arm, moveit, robot):
-    moveit_arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
-    state = moveit_arm.home(TIMEOUT_S)
-    np.testing.assert_allclose(state.joints, robot.arm.ready_rad, atol=1e-3)
-    moveit.executes = False
-    with pytest.raises(ArmError, match="controller aborted"):
-        moveit_arm.home(TIMEOUT_S)
-    moveit.plans = False
-    with pytest.raises(ArmError, match="no way home"):
-        moveit_arm.home(TIMEOUT_S)
-
-
-def test_moveits_scene_forbids_a_step(moveit_arm, moveit, controller):
-    moveit.colliding = True
-    commands = len(controller.received)
-    with pytest.raises(ArmError, match="planning scene forbids"):
-        moveit_arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
-    assert len(controller.received) == commands
-    moveit_arm.disconnect()
-    assert moveit.shut_down
-
-
-def test_without_moveit_it_says_how_to_install_it(robot, background):
-    with pytest.raises(ArmError, match="ros-jazzy-moveit-py"):
-        MoveitArm(robot, MoveitConfig(), background.node)

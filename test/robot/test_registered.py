@@ -72,8 +72,14 @@ class DeclaredError(Exception):
 def settings_of(entry) -> set[str]:
     """Names of the parameters that an arm declares."""
 
+    def names(default, prefix):
+        for field in dataclasses.fields(default):
+            value = getattr(default, field.name)
+            nested = dataclasses.is_dataclass(value)
+            yield from names(value, f"{prefix}{field.name}.") if nested else [prefix + field.name]
+
     def declare(default, prefix):
-        raise DeclaredError({f"{prefix}{field.name}" for field in dataclasses.fields(default)})
+        raise DeclaredError(set(names(default, prefix)))
 
     inputs = ArmInputs(RobotConfig.load(entry.robot), declare, None, 10.0, lambda: None)
     with pytest.raises(DeclaredError) as raised:

@@ -9,6 +9,7 @@ import time
 import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 PERIOD_S = 0.01
@@ -41,7 +42,7 @@ class JointDriver:
         self._last_s = time.monotonic()
         self._node = background.node
         self._states = self._node.create_publisher(JointState, states, 10)
-        self._node.create_subscription(JointTrajectory, commands, self._follow, 10)
+        self._listen(commands)
         self._node.create_timer(PERIOD_S, self._tick)
 
     def moved_since(self, time_s):
@@ -49,6 +50,9 @@ class JointDriver:
         with self._lock:
             after = [joints for when, joints in self.track if when >= time_s]
         return float(np.ptp(after, axis=0).max()) if after else 0.0
+
+    def _listen(self, topic):
+        self._node.create_subscription(JointTrajectory, topic, self._follow, 10)
 
     def _follow(self, message):
         if self.deaf:
@@ -92,3 +96,37 @@ class JointDriver:
         message.position = self._frozen
         message.velocity = self.velocity.tolist()
         return message
+
+
+class StreamedDriver(JointDriver):
+    """A forward controller: executes the last positions or velocities that it heard, for ever.
+
+    Args:
+        velocities: whether it is told velocities.
+    """
+
+    MAX_RAD_S = 1.0
+
+    def __init__(self, background, start_rad, names, commands, states, velocities):
+        self._streams = velocities
+        self._told = None
+        super().__init__(background, start_rad, names, commands, states)
+
+    def _listen(self, topic):
+        self._node.create_subscription(Float64MultiArray, topic, self._hear, 10)
+
+    def _hear(self, message):
+        if not self.deaf:
+            with self._lock:
+                self._told = np.array(message.data)
+                self.received += 1
+
+    def _advance(self):
+        now_s = time.monotonic()
+        elapsed_s, self._last_s = now_s - self._last_s, now_s
+        wanted = np.zeros(len(self.names))
+        if self._told is not None:
+            wanted = self._told if self._streams else (self._told - self.position) / elapsed_s
+        self.velocity = np.clip(wanted, -self.MAX_RAD_S, self.MAX_RAD_S)
+        self.position = self.position + self.velocity * elapsed_s
+        self.track.append((now_s, self.position))

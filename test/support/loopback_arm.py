@@ -52,6 +52,7 @@ class LoopbackArm:
         self.refuses = set()
         self.sessions = self.connections = self.stops = 0
         self.mode = None
+        self.has_gripper = False
         self.gripper_percent = 0.0
         self.gripper_commands = []
         self.listeners = 0
@@ -181,7 +182,8 @@ class LoopbackArm:
         self.advance()
         positions = self.positions if self.frozen is None else self.frozen
         actuators = list(zip(positions, self.speeds, self.torques, strict=True))
-        return {"actuators": actuators, "gripper": self.gripper_percent, "fault": self.fault}
+        motors = [self.gripper_percent] if self.has_gripper else []
+        return {"actuators": actuators, "gripper": motors, "fault": self.fault}
 
     def freeze(self):
         """From now on feedback tells of where the joints are now."""

@@ -162,8 +162,9 @@ def run_job(job: Job, arguments: argparse.Namespace) -> list[Row]:
 
 def prepared(arguments: argparse.Namespace, seed: int) -> PreparedFiles:
     """Demonstrations and model of all runs, and the policy of this seed."""
+    given = bringup.checked(_launch_arguments(arguments, arguments.method[0], seed, Path()))
     options = PrepareOptions(
-        robot=bringup.robot_of(vars(arguments)), imitation_epochs=arguments.imitation_epochs
+        robot=bringup.robot_of(given), imitation_epochs=arguments.imitation_epochs
     )
     folder = arguments.output / "prepared" / f"{TASK}_{digest(dataclasses.asdict(options))}"
     files = PreparedFiles.within(folder)

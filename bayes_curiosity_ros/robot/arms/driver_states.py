@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,7 @@ from bayes_curiosity_ros.robot.arms.arm import ArmError
 if TYPE_CHECKING:
     from rclpy.node import Node
 
+KEPT = 1000  # states, a second of the fastest drivers
 # Two computers' clocks may part by this share of the time without a state counting as late.
 CLOCK_DRIFT = 1e-3
 # A stamp that is older by more than this is of a clock that was set anew, not of an old state.
@@ -35,11 +37,13 @@ class DriverState:
 
     Attributes:
         received_s: when it came, on the steady clock of `time.monotonic`.
+        measured_s: when it was measured, on the same clock, as far as its stamp tells.
         positions: (J,) angles in [rad], as the driver counts them.
-        velocities: (J,) speeds as the driver gives them; zeros where it gives none.
+        velocities: (J,) speeds in [rad/s]; zeros where the driver gives none.
     """
 
     received_s: float
+    measured_s: float
     positions: np.ndarray
     velocities: np.ndarray
 
@@ -54,6 +58,7 @@ class DriverStates:
         timeout_s: a state older than this is too old.
         settings: beginning of the names of the settings, for errors: "trajectory".
         every: called with every message, whatever joints it has.
+        to_rad_s: factor from the driver's speeds to [rad/s].
     """
 
     def __init__(
@@ -64,14 +69,16 @@ class DriverStates:
         timeout_s: float,
         settings: str,
         every: Callable[[JointState], None] | None = None,
+        to_rad_s: float = 1.0,
     ) -> None:
         self._node = node
         self._names = names
         self._timeout_s = timeout_s
         self._settings = settings
         self._every = every
+        self._to_rad_s = to_rad_s
         self._news = threading.Condition()
-        self._newest: DriverState | None = None
+        self._kept: deque[DriverState] = deque(maxlen=KEPT)
         self._lateness = Lateness()
         self._doubt = ""
         self._subscription = node.create_subscription(
@@ -90,13 +97,19 @@ class DriverStates:
     @property
     def newest(self) -> DriverState | None:
         """The newest state, however old."""
-        return self._newest
+        with self._news:
+            return self._kept[-1] if self._kept else None
+
+    def recent(self) -> list[DriverState]:
+        """The last states, a second's or more, the oldest first."""
+        with self._news:
+            return list(self._kept)
 
     def forget(self) -> None:
         """Begin anew, as with a driver that nobody has heard yet."""
         with self._news:
-            self._newest, self._doubt = None, ""
-            self._lateness = Lateness()
+            self._kept.clear()
+            self._doubt, self._lateness = "", Lateness()
 
     def fresh(self) -> DriverState:
         """A state that is not too old; waits for one as long as one may be old.
@@ -113,16 +126,23 @@ class DriverStates:
         return self.wait(asked_s - self._timeout_s, asked_s + self._timeout_s)
 
     def wait(self, since_s: float, deadline_s: float) -> DriverState:
-        """A state received after `since_s`.
+        """A state measured at `since_s` or later.
 
         Raises:
             ArmError: none came until `deadline_s`.
         """
+        state = self.later(since_s, deadline_s)
+        if state is None:
+            raise ArmError(self._missing())
+        return state
+
+    def later(self, since_s: float, deadline_s: float) -> DriverState | None:
+        """A state measured at `since_s` or later, None if none came until `deadline_s`."""
         with self._news:
-            while self._newest is None or self._newest.received_s < since_s:
+            while not self._kept or self._kept[-1].measured_s < since_s:
                 if not self._news.wait(max(deadline_s - time.monotonic(), 0.0)):
-                    raise ArmError(self._missing())
-            return self._newest
+                    return None
+            return self._kept[-1]
 
     def _missing(self) -> str:
         topic, settings = self._subscription.topic_name, self._settings
@@ -147,7 +167,8 @@ class DriverStates:
                 stamp.sec + stamp.nanosec * 1e-9, now_s, state.received_s, self._timeout_s
             )
             if not self._doubt:
-                self._newest = state
+                measured_s = state.received_s - self._lateness.late_s
+                self._kept.append(replace(state, measured_s=measured_s))
                 self._news.notify_all()
 
     def _read(self, message: JointState) -> DriverState | None:
@@ -161,7 +182,8 @@ class DriverStates:
             return None
         if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
             return None
-        return DriverState(time.monotonic(), positions, velocities)
+        now_s = time.monotonic()
+        return DriverState(now_s, now_s, positions, velocities * self._to_rad_s)
 
 
 class Lateness:
@@ -169,9 +191,13 @@ class Lateness:
 
     Clocks of two computers need not agree: how late a state may be counts from the least that any
     state took. A stamp of zero says nothing.
+
+    Attributes:
+        late_s: how much later than the quickest the newest state was, in [s].
     """
 
     def __init__(self) -> None:
+        self.late_s = 0.0
         self._stamp_s: float | None = None
         self._least_s = np.inf
         self._taken_s = 0.0
@@ -196,8 +222,9 @@ class Lateness:
         took_s = now_s - stamp_s
         slack_s = CLOCK_DRIFT * (received_s - self._taken_s)
         self._least_s, self._taken_s = min(took_s, self._least_s + slack_s), received_s
-        if took_s - self._least_s > limit_s:
-            return f"they are {took_s - self._least_s:.2f} s late, more than {limit_s} s"
+        self.late_s = took_s - self._least_s
+        if self.late_s > limit_s:
+            return f"they are {self.late_s:.2f} s late, more than {limit_s} s"
         return ""
 
 

@@ -57,6 +57,8 @@ class KortexConfig:
         inactivity_s: the arm itself stops when it has heard nothing of us for so long, in steps
             of a millisecond.
         guard: have a process beside this one that stops the arm when this one dies or hangs.
+        gripper_closed: what the vendor's number, 0 open … 1 closed, is when the fingers are where
+            the robot file calls them closed; 0.425 for gen3_robotiq.yaml.
         reach_timeout_s: how much later than due a motion may end in the mode reach_angles.
     """
 
@@ -69,12 +71,15 @@ class KortexConfig:
     call_timeout_s: float = 0.15
     inactivity_s: float = 0.25
     guard: bool = True
+    gripper_closed: float = 1.0
     reach_timeout_s: float = 3.0
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise unknown_name("kortex.mode", self.mode, MODES)
-        require_positive(self, "max_torque_nm", "call_timeout_s", "reach_timeout_s")
+        require_positive(
+            self, "max_torque_nm", "call_timeout_s", "gripper_closed", "reach_timeout_s"
+        )
 
     def link(self) -> LinkConfig:
         """Where the arm is.
@@ -116,6 +121,7 @@ class KortexArm(RealArm):
         mode = self._api.base_messages.ServoingModeInformation()
         mode.servoing_mode = self._api.base_messages.SINGLE_LEVEL_SERVOING
         self._vendor(self._client.SetServoingMode, mode, timeout_s=OPEN_S)
+        self._require_known_hand()
         if self._guard is not None:
             self._guard.start()
 
@@ -141,7 +147,7 @@ class KortexArm(RealArm):
             joints=_angles(actuators),
             velocities=np.radians([actuator.velocity for actuator in actuators]),
             fingers=np.zeros(0),
-            gripper=motors[0].position / 100.0 if len(motors) else 0.0,
+            gripper=self._share(motors[0].position) if len(motors) else 0.0,
             contacts=frozenset(),
         )
 
@@ -193,6 +199,19 @@ class KortexArm(RealArm):
         self._call(self._client.ClearFaults)
         if self._guard is not None:
             self._guard.start()
+
+    def _share(self, percent: float) -> float:
+        """How closed the fingers are as the robot file counts it, 0 … 1."""
+        return min(percent / 100.0 / self.config.gripper_closed, 1.0)
+
+    def _require_known_hand(self) -> None:
+        """A hand that the robot file does not have would be driven into the table."""
+        mounted = len(self._feedback().interconnect.gripper_feedback.motor)
+        if mounted and self.robot.arm.gripper is None:
+            raise ArmError(
+                "a gripper is mounted, but the robot file has none: choose one that does "
+                "(robot:=gen3_robotiq.yaml), or take the gripper off"
+            )
 
     @property
     def _client(self) -> Any:
@@ -267,7 +286,7 @@ class KortexArm(RealArm):
         message = self._api.base_messages.GripperCommand()
         message.mode = self._api.base_messages.GRIPPER_POSITION
         finger = message.gripper.finger.add()
-        finger.finger_identifier, finger.value = 1, float(value)
+        finger.finger_identifier, finger.value = 1, value * self.config.gripper_closed
         self._call(self._client.SendGripperCommand, message)
 
     def _check_faults(self, base: Any, actuators: Any) -> None:

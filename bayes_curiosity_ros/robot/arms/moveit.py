@@ -6,72 +6,60 @@ checked against that scene, on top of our own filter. Steps themselves go to the
 
 from __future__ import annotations
 
+import copy
 import importlib
-from dataclasses import dataclass, field
-from types import SimpleNamespace
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
-from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
+from bayes_curiosity_ros.robot.arms.moveit_config import (
+    INSTALL,
+    NODE,
+    MoveitConfig,
+    configuration,
+)
+from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-INSTALL = (
-    "moveit_py is not installed: `sudo apt install ros-jazzy-moveit-py`, source ROS, and start "
-    "with your arm's MoveIt configuration"
-)
+# What MoveIt's C++ raises when something is missing or has another name.
+MOVEIT_ERRORS = (RuntimeError, ValueError, TypeError, IndexError)
 
 
-@dataclass(frozen=True)
-class MoveitConfig:
-    """Names in the MoveIt configuration.
-
-    Attributes:
-        group: planning group of the arm.
-        home: named state of the SRDF to go home to; empty for the robot file's ready pose.
-        config_package: package that `moveit_configs_utils` reads the configuration from; empty
-            where the node's parameters hold it already.
-        trajectory: topics of the controller.
-    """
-
-    group: str = "arm"
-    home: str = ""
-    config_package: str = ""
-    trajectory: TrajectoryConfig = field(default_factory=TrajectoryConfig)
-
-
-def load_api() -> SimpleNamespace:
-    """The modules of moveit_py.
+def load_api() -> Any:
+    """The planning module of moveit_py.
 
     Raises:
-        ArmError: not installed; the message says how to install them.
+        ArmError: not installed; the message says how to install it.
     """
     try:
-        return SimpleNamespace(
-            planning=importlib.import_module("moveit.planning"),
-            robot_state=importlib.import_module("moveit.core.robot_state"),
-        )
+        return importlib.import_module("moveit.planning")
     except ImportError as error:
         raise ArmError(f"{INSTALL} ({error})") from error
 
 
 class MoveitArm(TrajectoryArm):
-    """Steps by topic, the way home by plan."""
+    """Steps by the driver's own interface, the way home by plan."""
 
     def __init__(self, robot: RobotConfig, config: MoveitConfig, node: Node) -> None:
         self._api = load_api()
         super().__init__(robot, config.trajectory, node)
         self.moveit_config = config
         self._moveit: Any = None
+        self._executing = threading.Event()
+
+    @property
+    def speed_share(self) -> float:
+        """Share of the joints' own speed limits that keeps to `max_speed_deg_s`."""
+        hardware = self.filter.checker.world.max_velocity_rad_s
+        return float(min((self.filter.speed_rad_s / hardware).min(), 1.0))
 
     def open(self, timeout_s: float) -> None:
-        self._moveit = self._api.planning.MoveItPy(
-            node_name="bayes_curiosity_moveit", config_dict=self._configuration()
-        )
+        self._moveit = self._start()
         super().open(timeout_s)
 
     def close(self) -> None:
@@ -80,8 +68,14 @@ class MoveitArm(TrajectoryArm):
             self._moveit.shutdown()
             self._moveit = None
 
+    def halt(self) -> None:
+        """A way home under way is MoveIt's to end; then the controller is told to hold."""
+        if self._moveit is not None and self._executing.is_set():
+            self._moveit.get_trajectory_execution_manager().stop_execution()
+        super().halt()
+
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
-        if self._collides(target):
+        if self._collides(self._raw + (target - measured)):
             raise ArmError(
                 f"MoveIt's planning scene forbids {np.round(target, 3).tolist()}; is something "
                 "there, or is the scene out of date?"
@@ -91,26 +85,71 @@ class MoveitArm(TrajectoryArm):
     def home(self, timeout_s: float) -> ArmState:
         self._require_connected()
         self._require_free()
-        component = self._moveit.get_planning_component(self.moveit_config.group)
-        component.set_start_state_to_current_state()
-        if self.moveit_config.home:
-            component.set_goal_state(configuration_name=self.moveit_config.home)
-        else:
-            goal = self._robot_state(np.array(self.robot.arm.ready_rad))
-            component.set_goal_state(robot_state=goal)
-        plan = component.plan()
-        if not plan:
-            raise ArmError("MoveIt found no way home; clear the cell or its planning scene")
-        if not self._moveit.execute(plan.trajectory, controllers=[]):
-            raise ArmError("MoveIt's controller aborted the way home")
+        self._execute_plan(self._plan_home())
         self._require_free()
         self._commanded = None
         return self.state(timeout_s)
 
+    def _start(self) -> Any:
+        """MoveIt, hearing of the joints where the driver tells of them."""
+        try:
+            return self._api.MoveItPy(
+                node_name=NODE,
+                name_space=self._node.get_namespace(),
+                config_dict=configuration(self.moveit_config, self.speed_share),
+                remappings={"joint_states": self.state_topic},
+            )
+        except MOVEIT_ERRORS as error:
+            raise ArmError(
+                f"MoveIt did not start: {error}. Set moveit.config_package, or write MoveIt's "
+                f"parameters, planning_pipelines.pipeline_names among them, for the node {NODE} "
+                "into your params_file"
+            ) from error
+
+    def _plan_home(self) -> Any:
+        config = self.moveit_config
+        try:
+            component = self._moveit.get_planning_component(config.group)
+            component.set_start_state_to_current_state()
+            if config.home:
+                component.set_goal_state(configuration_name=config.home)
+            else:
+                goal = self._robot_state(self._home_rad())
+                component.set_goal_state(robot_state=goal)
+            plan = component.plan(single_plan_parameters=self._plan_parameters())
+        except MOVEIT_ERRORS as error:
+            raise ArmError(
+                f"MoveIt cannot plan: {error} (moveit.group = {config.group!r}, moveit.home)"
+            ) from error
+        if not plan:
+            raise ArmError("MoveIt found no way home; clear the cell or its planning scene")
+        return plan.trajectory
+
+    def _plan_parameters(self) -> Any:
+        """Never faster than the user allows, whatever the configuration says."""
+        parameters = self._api.PlanRequestParameters(self._moveit, "")
+        for name in ("max_velocity_scaling_factor", "max_acceleration_scaling_factor"):
+            setattr(parameters, name, min(getattr(parameters, name), self.speed_share))
+        return parameters
+
+    def _execute_plan(self, trajectory: Any) -> None:
+        self._executing.set()
+        try:
+            done = self._moveit.execute(trajectory, controllers=[])
+        finally:
+            self._executing.clear()
+        self._require_free()
+        if not done:
+            raise ArmError(f"MoveIt's controller ended the way home: {done.status}")
+
+    def _home_rad(self) -> np.ndarray:
+        """(J,) ready pose as the driver counts turns."""
+        state = self.state(self.config.state_timeout_s)
+        return self._raw + (np.array(self.robot.arm.ready_rad) - state.joints)
+
     def _collides(self, joints: np.ndarray) -> bool:
-        monitor = self._moveit.get_planning_scene_monitor()
         state = self._robot_state(joints)
-        with monitor.read_only() as scene:
+        with self._moveit.get_planning_scene_monitor().read_only() as scene:
             return bool(
                 scene.is_state_colliding(
                     robot_state=state, joint_model_group_name=self.moveit_config.group
@@ -118,24 +157,21 @@ class MoveitArm(TrajectoryArm):
             )
 
     def _robot_state(self, joints: np.ndarray) -> Any:
-        state = self._api.robot_state.RobotState(self._moveit.get_robot_model())
-        state.set_joint_group_positions(self.moveit_config.group, joints)
+        """The arm at (J,) driver's angles, everything else, fingers too, as it is now."""
+        with self._moveit.get_planning_scene_monitor().read_only() as scene:
+            state = copy.deepcopy(scene.current_state)
+        angles = zip(self._names, joints.tolist(), strict=True)
+        state.joint_positions = state.joint_positions | dict(angles)
         state.update()
         return state
 
-    def _configuration(self) -> dict[str, Any] | None:
-        package = self.moveit_config.config_package
-        if not package:
-            return None
-        try:
-            utilities = importlib.import_module("moveit_configs_utils")
-        except ImportError as error:
-            raise ArmError(f"{INSTALL} ({error})") from error
-        builder = utilities.MoveItConfigsBuilder(package.removesuffix("_moveit_config"))
-        # The default also loads pilz, which wants a file of its own.
-        return builder.planning_pipelines(pipelines=["ompl"]).to_moveit_configs().to_dict()
 
-
-@ARMS.register("moveit")
+@ARMS.register(
+    "moveit",
+    parameters={
+        "command_topic": "moveit.trajectory.command_topic",
+        "state_topic": "moveit.trajectory.state_topic",
+    },
+)
 def _make(inputs: ArmInputs) -> MoveitArm:
     return MoveitArm(inputs.robot, inputs.declare(MoveitConfig(), "moveit."), inputs.node)

@@ -108,7 +108,7 @@ class RealArm(Device):
         if self._received_s != known_s:
             self._require_thawed(decision, before.joints, after.joints)
         return Executed(
-            after.joints - before.joints,
+            self.covered(before, after),
             decision.changes,
             decision.explanation,
             replace(after, contacts=after.contacts | _averted(decision.changes)),
@@ -191,6 +191,10 @@ class RealArm(Device):
         """Wait until the step is over, or the arm is stopped."""
         self._interrupt.wait(self._dt)
 
+    def covered(self, before: ArmState, after: ArmState) -> np.ndarray:
+        """(J,) by how much the joints moved in the step between two states, in [rad]."""
+        return after.joints - before.joints
+
     @abstractmethod
     def halt(self) -> None:
         """Stand still now; from any thread."""
@@ -240,7 +244,10 @@ class RealArm(Device):
         start = Commanded.at_rest(state.joints, self._finger_rad(first))
         decision = self.filter.permit(start, state.joints, self._finger_rad(last))
         if decision.refused:
-            raise ArmError(f"no start from here: {decision.explanation}")
+            raise ArmError(
+                f"no start from here: {decision.explanation}. And is this the file of the arm "
+                f"that is there? (robot:=…; now {self.robot.arm.urdf})"
+            )
 
     def _require_thawed(self, decision: Decision, before: np.ndarray, after: np.ndarray) -> None:
         """Motion that was commanded must be seen."""

@@ -243,11 +243,11 @@ class BaseCyclicClient:
             )
             for position, velocity, torque in answer["actuators"]
         ]
-        motor = SimpleNamespace(position=answer["gripper"])
+        motors = [SimpleNamespace(position=position) for position in answer["gripper"]]
         return SimpleNamespace(
             actuators=actuators,
             base=SimpleNamespace(fault_bank_a=answer["fault"], fault_bank_b=0, active_state=1),
-            interconnect=SimpleNamespace(gripper_feedback=SimpleNamespace(motor=[motor])),
+            interconnect=SimpleNamespace(gripper_feedback=SimpleNamespace(motor=motors)),
         )
 
 

@@ -1,0 +1,1 @@
+"""Drivers of real arms, emulated: names, units, rates and habits are theirs."""
