@@ -26,19 +26,30 @@ STYLES: dict[str, Style] = {
     "rnd": ("#D55E00", "--"),
     "vime": ("#009E73", "-."),
     "none": ("#555555", ":"),
+    "price": ("#E69F00", (0, (2, 1))),
+    "rnd_latent": ("#8C510A", (0, (5, 1))),
+    "e3b": ("#CC79A7", "-"),
+    "paper": ("#56B4E9", "--"),
+    "imitation": ("#999933", "-."),
+    "placebo": ("#332288", (0, (1, 1))),
 }
 SPARE: tuple[Style, ...] = (
     ("#D55E00", "--"),
     ("#009E73", "-."),
     ("#CC79A7", (0, (6, 1))),
     ("#E69F00", (0, (2, 1))),
+    ("#44AA99", (0, (4, 1, 1, 1))),
+    ("#AA4499", (0, (1, 2))),
+    ("#777777", "--"),
 )
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     """Colour and line of each method: its own, or a spare one."""
     names = list(methods)
-    spare = iter(SPARE * len(names))
+    taken = {STYLES[name][0] for name in names if name in STYLES}
+    free = [style for style in SPARE if style[0] not in taken] or list(SPARE)
+    spare = iter(free * len(names))
     return {name: STYLES[name] if name in STYLES else next(spare) for name in names}
 
 
