@@ -1,5 +1,6 @@
 """Exploration: intervals, verdicts, the placebo, and the experiment itself in small."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -113,15 +114,20 @@ def test_every_weight_is_what_the_committed_trials_say(method):
 
 
 def test_the_page_has_the_figures_of_the_committed_rows():
-    lines: set[str] = set()
-    for table in (RESULTS / "exploration").rglob("table.md"):
-        made = to_markdown(successes_of(all_rows(table.parent)))
-        assert table.read_text() == made
-        lines |= set(made.splitlines())
+    tables = {}
+    for path in (RESULTS / "exploration").rglob("table.md"):
+        tables[path.parent.name] = to_markdown(successes_of(all_rows(path.parent)))
+        assert path.read_text() == tables[path.parent.name]
     page = (RESULTS.parent / "docs" / "exploration.md").read_text()
-    shown = [line for line in page.splitlines() if line.startswith("|") and " [" in line]
+    shown = [line for line in page.splitlines() if re.match(r"\| (visual_)?parked_reach", line)]
+    made = "\n".join([tables["exploration"], tables["physics"]]).splitlines()
     assert len(shown) > 20
-    assert set(shown) <= lines
+    assert set(shown) <= set(made)
+    regimes = re.findall(r"^\| `(\w+)` \| .* \| (.+\]) \| (.+\]) \|", page, re.MULTILINE)
+    assert len(regimes) == 5
+    for regime, curiosity, none in regimes:
+        assert f"| curiosity | {curiosity} |" in tables[regime]
+        assert f"| none | {none} |" in tables[regime]
 
 
 def test_the_command_runs_every_method(tmp_path, capsys):
