@@ -20,7 +20,7 @@ from matplotlib.ticker import EngFormatter
 Band = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower end, middle, upper end: (K,) each
 
 # Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
-Style = tuple[str, str | tuple[int, tuple[int, int]]]
+Style = tuple[str, str | tuple[int, tuple[int, ...]]]
 STYLES: dict[str, Style] = {
     "curiosity": ("#0072B2", "-"),
     "rnd": ("#D55E00", "--"),
