@@ -88,12 +88,12 @@ def times_triangle(rows: np.ndarray, triangle: np.ndarray, out: np.ndarray) -> N
         np.matmul(rows[:, :end], triangle[:end, start:end], out=out[:, start:end])
 
 
-def turned_factor(factor: Tensor, whitened: np.ndarray) -> Tensor | None:
-    """The triangular R with RᵀR = factorᵀ (I + WᵀW) factor, of whitened rows W.
+def turned_factor(factor: Tensor, whitened: np.ndarray, noise_precision: float) -> Tensor | None:
+    """The triangular R with RᵀR = factorᵀ (I + βWᵀW) factor, of whitened rows W.
 
-    None where WᵀW is too large for its Cholesky factor to be exact in all directions.
+    None where βWᵀW is too large for its Cholesky factor to be exact in all directions.
     """
-    gram = torch.from_numpy(whitened.T @ whitened)
+    gram = torch.from_numpy(whitened.T @ whitened).mul_(noise_precision)
     if not float(gram.trace()) <= LARGEST_TRACE:  # nor where it is not a number
         return None
     gram.diagonal().add_(1.0)
@@ -168,7 +168,7 @@ class BayesianLinearRegression:
         if targets is not None:
             targets = self._checked("targets", targets, self.target_size)
             moment += self.config.noise_precision * features.T @ targets
-        factor = self._factor_with(self._scaled(features), forgetting)
+        factor = self._factor_with(features, forgetting)
         self._adopt(factor, moment, self.count + len(features))
 
     def replace(self, features: Tensor, count: int) -> None:
@@ -263,16 +263,16 @@ class BayesianLinearRegression:
     def _scaled(self, features: Tensor) -> Tensor:
         return math.sqrt(self.config.noise_precision) * features
 
-    def _factor_with(self, rows: Tensor, forgetting: float) -> Tensor:
-        """The factor of λ(P - αI) + αI + rowsᵀ rows."""
-        if forgetting == 1.0 and len(rows) >= self.size > FEW_FEATURES:
-            whitened = np.empty(rows.shape)
-            self.whiten(rows.numpy(), whitened)
-            turned = turned_factor(self._factor.matrix, whitened)
+    def _factor_with(self, features: Tensor, forgetting: float) -> Tensor:
+        """The factor of λ(P - αI) + αI + βΦᵀΦ."""
+        if forgetting == 1.0 and len(features) >= self.size > FEW_FEATURES:
+            buffer = workspace.take("whitened", len(features), self.size, torch.float64).numpy()
+            self.whiten(features.numpy(), buffer)
+            turned = turned_factor(self._factor.matrix, buffer, self.config.noise_precision)
             if turned is not None:
                 return turned
         kept, prior = self._decayed(forgetting)
-        return joined_factor(kept, torch.cat([prior, rows]))
+        return joined_factor(kept, torch.cat([prior, self._scaled(features)]))
 
     def _decayed(self, forgetting: float) -> tuple[Tensor, Tensor]:
         """A triangle and further rows whose squares add up to λ(P - αI) + αI."""
@@ -295,6 +295,7 @@ class BayesianLinearRegression:
         if rows.ndim != 2 or rows.shape[1] != width:
             raise LengthError(f"{name} has shape {tuple(rows.shape)}; expected (count, {width})")
         rows = rows.detach().to(torch.float64)
-        if not torch.isfinite(rows).all():
+        # A finite sum has no other terms, and is found without further memory.
+        if not math.isfinite(float(rows.sum())) and not torch.isfinite(rows).all():
             raise NotFiniteError(f"{name} holds a value that is not finite")
         return rows

@@ -211,7 +211,8 @@ def test_a_large_batch_that_adds_little_gives_the_decomposition_s_factor(size):
     for seed in range(40):
         rows = smooth_rows(seed, 2 * size, size)
         scaled = math.sqrt(CONFIG.noise_precision) * rows
-        turned += turned_factor(expected, (scaled @ regression.whitener).numpy()) is not None
+        whitened = (rows @ regression.whitener).numpy()
+        turned += turned_factor(expected, whitened, CONFIG.noise_precision) is not None
         regression.update(rows)
         expected = joined_factor(expected, scaled)
         factor = regression.state_dict()["factor"]
