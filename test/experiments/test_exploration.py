@@ -112,6 +112,18 @@ def test_every_weight_is_what_the_committed_trials_say(method):
         assert task.methods[method] == trials[best]
 
 
+def test_the_page_has_the_figures_of_the_committed_rows():
+    lines: set[str] = set()
+    for table in (RESULTS / "exploration").rglob("table.md"):
+        made = to_markdown(successes_of(all_rows(table.parent)))
+        assert table.read_text() == made
+        lines |= set(made.splitlines())
+    page = (RESULTS.parent / "docs" / "exploration.md").read_text()
+    shown = [line for line in page.splitlines() if line.startswith("|") and " [" in line]
+    assert len(shown) > 20
+    assert set(shown) <= lines
+
+
 def test_the_command_runs_every_method(tmp_path, capsys):
     file = tmp_path / "small.yaml"
     file.write_text(SMALL.format(file=CONFIG / "exploration.yaml"))
