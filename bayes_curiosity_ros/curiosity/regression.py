@@ -4,7 +4,7 @@ Equation numbers follow docs/method.md. Everything here is float64. The posterio
 kept as its triangular factor R, P = RᵀR, and updated by a QR decomposition of [R; √β Φ]: adding
 to P itself would round the prior away in directions not yet seen, which are the very ones that
 curiosity is about (the error there grows with βN/α for P, with its square root for R). Where a
-batch is large and adds little to what is known, the same R comes from W = ΦR⁻¹ in a third of the
+batch is large and adds little to what is known, the same R comes from W = ΦR⁻¹ in less
 time: R_after = SR with the Cholesky factor S of I + βWᵀW, which is then close to I. From R⁻¹,
 found anew when it is first asked for after an update, φᵀP⁻¹φ = ‖R⁻ᵀφ‖² is a sum of squares: never
 negative.
@@ -28,7 +28,7 @@ from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, Not
 BLOCK_COLUMNS = 257  # the default's 256 features and the constant are one block
 PANEL_COLUMNS = 32  # of a triangle, multiplied at a time
 FEW_FEATURES = 64  # so many cost next to nothing to decompose
-LARGEST_TRACE = 1e4  # of a matrix βWᵀW; the Cholesky factor of I + βWᵀW is then good to 1e-11
+LARGEST_TRACE = 1e4  # of a matrix βWᵀW; the Cholesky factor of I + βWᵀW is then exact enough
 
 
 @dataclass(frozen=True)
