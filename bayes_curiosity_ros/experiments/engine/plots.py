@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.experiments.engine.statistics import Interval
 from bayes_curiosity_ros.tasks.registry import TASKS
 
 matplotlib.use("Agg")
@@ -20,25 +21,36 @@ from matplotlib.ticker import EngFormatter
 Band = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower end, middle, upper end: (K,) each
 
 # Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
-Style = tuple[str, str | tuple[int, tuple[int, int]]]
+Style = tuple[str, str | tuple[int, tuple[int, ...]]]
 STYLES: dict[str, Style] = {
     "curiosity": ("#0072B2", "-"),
     "rnd": ("#D55E00", "--"),
     "vime": ("#009E73", "-."),
     "none": ("#555555", ":"),
+    "price": ("#E69F00", (0, (2, 1))),
+    "rnd_latent": ("#8C510A", (0, (5, 1))),
+    "e3b": ("#CC79A7", "-"),
+    "paper": ("#56B4E9", "--"),
+    "imitation": ("#999933", "-."),
+    "placebo": ("#332288", (0, (1, 1))),
 }
 SPARE: tuple[Style, ...] = (
     ("#D55E00", "--"),
     ("#009E73", "-."),
     ("#CC79A7", (0, (6, 1))),
     ("#E69F00", (0, (2, 1))),
+    ("#44AA99", (0, (4, 1, 1, 1))),
+    ("#AA4499", (0, (1, 2))),
+    ("#777777", "--"),
 )
 
 
 def styles_of(methods: Iterable[str]) -> dict[str, Style]:
     """Colour and line of each method: its own, or a spare one."""
     names = list(methods)
-    spare = iter(SPARE * len(names))
+    taken = {STYLES[name][0] for name in names if name in STYLES}
+    free = [style for style in SPARE if style[0] not in taken] or list(SPARE)
+    spare = iter(free * len(names))
     return {name: STYLES[name] if name in STYLES else next(spare) for name in names}
 
 
@@ -72,6 +84,13 @@ def draw_bands(axes: Axes, bands: Mapping[str, tuple[np.ndarray, Band]]) -> None
         label = method_label(name)
         axes.plot(times, middle, linestyle=line, color=color, label=label, linewidth=1.8)
         axes.fill_between(times, lower, upper, color=color, alpha=0.18, linewidth=0)
+
+
+def band_of(intervals: Iterable[Interval]) -> Band:
+    """The band through these intervals."""
+    ends = np.array([(each.lower, each.value, each.upper) for each in intervals])
+    lower, middle, upper = ends.T
+    return lower, middle, upper
 
 
 def save(figure: Figure, path: Path) -> None:
