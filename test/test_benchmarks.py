@@ -31,7 +31,7 @@ SMALLEST: dict[str, tuple[str, dict[str, Any]]] = {
     "trpo": ("--steps 100 --seeds 1", {}),
     "visual": ("--steps 10", {"PARALLEL": 1}),
 }
-NEEDS_THE_STACK = {"stack"}
+NEEDS_THE_STACK = {"stack", "standstill"}
 
 
 class PretendedPeer:

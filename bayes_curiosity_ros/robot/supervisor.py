@@ -152,6 +152,8 @@ class ArmSupervisor:
         Raises:
             BayesCuriosityError: rejected; nothing moved, and the message says why.
         """
+        if not self.config.resume_after_halt:
+            self._halt_if_silent()  # a node that was held up may come to old commands first
         try:
             self._check(episode, step, deltas, gripper)
         except BayesCuriosityError:

@@ -5,6 +5,7 @@ import array
 import numpy as np
 import pytest
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.serialization import deserialize_message
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
@@ -23,6 +24,7 @@ from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.kinematics import Kinematics
+from support.driver import ARM
 from support.graph import Graph, parameters, wait_until_recorded
 from support.processes import output_of, stopped
 from support.waiting import wait_for
@@ -190,6 +192,30 @@ def test_two_cells_in_one_graph_keep_apart(start, background, robot, tmp_path):
     frames = set().union(*recorded().values())
     assert {"left/camera_optical_frame", "left/link_1"} <= frames
     assert all(frame.startswith("left/") for frame in frames)
+
+
+def test_diagnostics_of_two_cells_are_told_apart_in_a_bag(start, tmp_path):
+    """There is one topic of them in a graph, as every ROS tool expects; all else is a cell's."""
+    for side in ("left", "right"):
+        start(ARM, "--ros-args", "-r", f"__ns:=/{side}")
+    words = parameters(folder=tmp_path, name="run")
+    recorder = start(RECORDER, *words, "-r", "__ns:=/left")
+    wanted = {"/left/arm: sim", "/right/arm: sim"}
+
+    def recorded():
+        if not (tmp_path / "run").exists():
+            return set()
+        records = BagReader(tmp_path / "run").records()
+        told = [r.data for r in records if r.topic == "/diagnostics"]
+        arrays = [deserialize_message(data, DiagnosticArray) for data in told]
+        return {status.name for array in arrays for status in array.status}
+
+    wait_for(lambda: wanted <= recorded(), "word of both arms")
+    output = stopped(recorder)
+    assert recorder.returncode == 0, output
+    topics = BagReader(tmp_path / "run").metadata.topics
+    assert "/left/arm/status" in topics
+    assert not [topic for topic in topics if topic.startswith("/right/")]
 
 
 def test_a_watcher_in_a_namespace_hears_the_clock_of_its_simulation(start, background):

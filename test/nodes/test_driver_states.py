@@ -87,7 +87,7 @@ def test_a_driver_with_other_names_of_the_joints_needs_another_topic(robot, back
         )
 
 
-def test_the_command_of_the_readme_notices_a_dead_driver(start, driver, background):
+def test_the_command_of_the_readme_notices_a_dead_driver(driver, start, background):
     """The node must not take its own joint_states for the driver's."""
     start(
         ARM,

@@ -1,10 +1,7 @@
 """A Jaco gen 2: its driver executes velocities only and reports ten times a second."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -12,8 +9,6 @@ from bayes_curiosity_interfaces.msg import ArmState, ArmStatus
 from bayes_curiosity_ros.bringup.table import nodes
 from bayes_curiosity_ros.bringup.up import command_of
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm
-from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row
-from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from support.driver import ARM, Driver
 from support.drivers.jaco import JOINTS
 from support.drivers.running import emulated, profile
@@ -22,7 +17,6 @@ from support.waiting import WAIT_S, wait_for
 
 COMMAND = "/j2n6s300_driver/trajectory_controller/command"
 STATES = "/j2n6s300_driver/out/joint_state"
-MANY_STEPS = 300  # at a quarter of the speed of simulation
 PATIENT = {"settle_s": 5.0}  # a busy machine may deliver a command late
 
 
@@ -115,27 +109,3 @@ def test_the_arm_node_drives_it_with_the_shipped_file(driver, start, background)
     halted = eventually(learner.status, lambda m: m.reason.startswith("halted"))
     assert halted.state == ArmStatus.READY
     assert learner.reset(episode=2).status.code == 0
-
-
-def test_it_grasps_with_its_finger_action(background):
-    """The scripted expert over the driver; success is the task's own, from what is measured."""
-    robot, config = profile("jaco_gen2", **PATIENT)
-    task = named_arm_task("grasp", robot, threads=1)
-    poses = inbox(background, PoseStamped, "/object_pose", 10)
-    with emulated("jaco", "physics"), TrajectoryArm(robot, config, background.node) as arm:
-
-        def seen():
-            while poses.qsize() > 1:
-                poses.get()
-            place = eventually(poses, lambda m: True).pose.position
-            spot = np.array([place.x, place.y, place.z])
-            return replace(arm.state(WAIT_S), object_position=spot)
-
-        row = first_row(task, seen())
-        for _ in range(MANY_STEPS):
-            deltas, grips = task.commands(task.expert_at(row))
-            arm.move(deltas[0], float(grips[0]), WAIT_S)
-            row = next_row(task, row, seen())
-            if task.successful(row)[0]:
-                break
-        assert task.successful(row)[0], (task.lift(row), arm.state(WAIT_S).contacts)

@@ -2,9 +2,10 @@
 
 import pytest
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from sensor_msgs.msg import Image
 
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
-from support.graph import parameters
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, SENSOR_QOS
+from support.graph import inbox, parameters
 from support.processes import output_of
 from support.waiting import wait_for
 
@@ -32,6 +33,8 @@ def test_parameters_set_the_qos_of_topics(start, background, name):
         f"qos_overrides.{heard}.{listener}": "transient_local",
     }
     words = [word for key, value in overrides.items() for word in ("-p", f"{key}:={value}")]
+    if name == "camera":  # it follows the arm only while somebody watches
+        inbox(background, Image, published, SENSOR_QOS)
     start(f"{NODES}.{name}_node", "--ros-args", *words)
 
     def profiles():

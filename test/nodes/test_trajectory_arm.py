@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
 
 from bayes_curiosity_interfaces.msg import Action, ArmState, ArmStatus, Status
 from bayes_curiosity_interfaces.srv import ResetEpisode
@@ -22,6 +20,7 @@ from bayes_curiosity_ros.robot.arms.trajectory import GripperLink, TrajectoryArm
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
 from support.graph import eventually, inbox, parameters
+from support.joint_driver import JointDriver
 from support.waiting import WAIT_S, wait_for
 
 COMMANDS, STATES = "driver/command", "driver/state"
@@ -31,49 +30,7 @@ CONFIG = TrajectoryConfig(
     command_topic=COMMANDS, state_topic=STATES, driver_joints=NAMES, state_timeout_s=0.5
 )
 TIMEOUT_S = WAIT_S
-PERIOD_S = 0.01
 FILES = parameter_files(defaults() | {"arm": "trajectory"})
-
-
-class Controller:
-    """Follows the newest trajectory point in a straight line; publishes where it is."""
-
-    def __init__(self, background, start_rad):
-        self.lock = threading.Lock()
-        self.position = np.array(start_rad, dtype=float)
-        self.velocity = np.zeros(6)
-        self.target, self.left_s = self.position.copy(), 0.0
-        self.received = []
-        self.names = list(NAMES)
-        self.silent = False
-        self._states = background.node.create_publisher(JointState, STATES, 10)
-        background.node.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
-        background.node.create_subscription(Float64, "driver/gripper", lambda message: None, 10)
-        background.node.create_timer(PERIOD_S, self._tick)
-
-    def _follow(self, message):
-        with self.lock:
-            point = message.points[-1]
-            order = [message.joint_names.index(name) for name in NAMES]
-            self.target = np.array(point.positions)[order]
-            self.left_s = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
-            self.received.append(self.target)
-
-    def stands_still(self):
-        with self.lock:
-            return not self.left_s and not self.velocity.any()
-
-    def _tick(self):
-        with self.lock:
-            share = min(PERIOD_S / self.left_s, 1.0) if self.left_s > 0 else 1.0
-            step = (self.target - self.position) * share
-            self.position, self.velocity = self.position + step, step / PERIOD_S
-            self.left_s = max(self.left_s - PERIOD_S, 0.0)
-            message = JointState(name=["a_finger", *self.names])
-            message.position = [0.5, *self.position.tolist()]
-            message.velocity = [0.0, *self.velocity.tolist()]
-        if not self.silent:
-            self._states.publish(message)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +41,10 @@ def robot():
 @pytest.fixture
 def controller(robot):
     with BackgroundNode("controller") as node:
-        yield Controller(node, robot.arm.ready_rad)
+        node.node.create_subscription(Float64, "driver/gripper", lambda message: None, 10)
+        driver = JointDriver(node, robot.arm.ready_rad, NAMES, COMMANDS, STATES)
+        driver.fingers = {"a_finger": 0.5}
+        yield driver
 
 
 @pytest.fixture
@@ -126,7 +86,7 @@ def test_a_cut_command_stream_ends_in_standstill(arm, controller):
     for _ in range(3):
         arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
     # Nobody stops it: a trajectory of one step ends by itself.
-    wait_for(controller.stands_still, "standstill")
+    wait_for(controller.stands, "standstill")
 
 
 def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller, monkeypatch):
@@ -141,7 +101,7 @@ def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller, monkeypatch)
     monkeypatch.setattr(arm, "finish", stopped_from_another_thread)
     with pytest.raises(ArmStoppedError, match="a hand in the cell"):
         arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)
-    wait_for(controller.stands_still, "standstill")
+    wait_for(controller.stands, "standstill")
     with pytest.raises(ArmStoppedError):
         arm.move(np.zeros(6), 0.0, TIMEOUT_S)
     monkeypatch.undo()
@@ -150,14 +110,12 @@ def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller, monkeypatch)
 
 
 def test_turns_of_a_continuous_joint_do_not_matter(arm, controller, robot):
-    with controller.lock:
-        controller.position[0] -= 2 * np.pi
-        controller.target[0] -= 2 * np.pi
+    controller.put(controller.position - [2 * np.pi, 0, 0, 0, 0, 0])
     ready = robot.arm.ready_rad[0]
     wait_for(lambda: arm.measure(TIMEOUT_S).joints[0] < ready - np.pi, "turned joint state")
     assert arm.state(TIMEOUT_S).joints[0] == pytest.approx(ready, abs=1e-6)
     arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
-    assert abs(controller.received[-1][0] - controller.position[0]) < 0.05
+    assert abs(controller.target[0] - controller.position[0]) < 0.05
 
 
 def test_silent_joint_states_are_an_error(arm, controller):
@@ -190,7 +148,7 @@ def test_unknown_joints_are_named(robot, background, controller):
         other.connect(1.0)
 
 
-def test_the_arm_node_drives_it_after_the_operators_word(start, controller, background, robot):
+def test_the_arm_node_drives_it_after_the_operators_word(controller, start, background):
     """The whole way: reset confirmed by the operator, a step, silence, a stop in mid-motion."""
     start(
         "bayes_curiosity_ros.nodes.arm_node",
@@ -230,7 +188,7 @@ def test_the_arm_node_drives_it_after_the_operators_word(start, controller, back
     wait_for(moved, "first step")
     halted = eventually(statuses, lambda m: "halted: no command for" in m.reason)
     assert "the episode is over" in halted.reason
-    wait_for(controller.stands_still, "standstill")
+    wait_for(controller.stands, "standstill")
     actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))
     eventually(statuses, lambda m: "action (1, 1) rejected" in m.reason)
     assert trigger("stop").success

@@ -121,7 +121,7 @@ def test_a_guard_without_a_session_says_why(hardware):
 def test_a_dead_guard_is_noticed_and_replaced(hardware):
     guard = Guard(LinkConfig("127.0.0.1", hardware.port, "admin", PASSWORD, 0.25))
     guard.start()
-    guard._process.kill()
+    guard._process._process.kill()
 
     def noticed():
         try:

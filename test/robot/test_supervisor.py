@@ -220,6 +220,18 @@ def test_a_real_episode_is_over_after_a_halt(make, arm, clock):
     act(supervisor, episode=2)
 
 
+def test_a_node_that_was_held_up_does_not_carry_out_what_waited_for_it(make, arm, clock):
+    """After a SIGCONT, say: the old command may be served before the watchdog looks."""
+    supervisor = make(resume_after_halt=False)
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    clock.now = 2.0
+    with pytest.raises(NotReadyError):
+        act(supervisor, step=1)
+    assert arm.calls[-1] == "stop"
+    assert arm.calls.count("move") == 1
+
+
 def test_silence_before_the_first_command_is_no_fault(make, clock):
     supervisor = make()
     supervisor.reset_episode(1, 0, False)

@@ -24,18 +24,22 @@ class JointDriver:
         stuck: goes on with new stamps, but with the joint angles of when this was set.
         delay_s: how much later than they were measured states are sent.
         deaf: takes no command any more.
+        fingers: angles of joints that never move, by name; in the same messages.
         track: (steady time, joint angles) of the arm itself, whatever the driver says.
+        target: where the joints were last told to go, in [rad].
+        received: number of commands that were taken.
     """
 
     def __init__(self, background, start_rad, names, commands, states):
         self.silent = self.repeating = self.stuck = self.deaf = False
         self.delay_s = 0.0
+        self.fingers = {}
         self.names = list(names)
         self.position = np.array(start_rad, dtype=float)
         self.velocity = np.zeros(len(self.names))
         self.track = collections.deque(maxlen=3000)
         self.received = 0
-        self._target, self._left_s = self.position.copy(), 0.0
+        self.target, self._left_s = self.position.copy(), 0.0
         self._lock = threading.Lock()
         self._outbox = collections.deque()
         self._said = None
@@ -51,6 +55,16 @@ class JointDriver:
             after = [joints for when, joints in self.track if when >= time_s]
         return float(np.ptp(after, axis=0).max()) if after else 0.0
 
+    def stands(self):
+        """Whether nothing moves, or is about to."""
+        with self._lock:
+            return not self._left_s and not self.velocity.any()
+
+    def put(self, position):
+        """Be somewhere else at once."""
+        with self._lock:
+            self.position, self.target = np.array(position), np.array(position)
+
     def _listen(self, topic):
         self._node.create_subscription(JointTrajectory, topic, self._follow, 10)
 
@@ -60,7 +74,7 @@ class JointDriver:
         with self._lock:
             point = message.points[-1]
             order = [message.joint_names.index(name) for name in self.names]
-            self._target = np.array(point.positions)[order]
+            self.target = np.array(point.positions)[order]
             self._left_s = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
             self.received += 1
 
@@ -81,7 +95,7 @@ class JointDriver:
         now_s = time.monotonic()
         elapsed_s, self._last_s = now_s - self._last_s, now_s
         share = min(elapsed_s / self._left_s, 1.0) if self._left_s > 0 else 1.0
-        step = (self._target - self.position) * share
+        step = (self.target - self.position) * share
         self.position, self.velocity = self.position + step, step / max(elapsed_s, 1e-6)
         self._left_s = max(self._left_s - elapsed_s, 0.0)
         self.track.append((now_s, self.position))
@@ -89,12 +103,12 @@ class JointDriver:
     def _message(self):
         now_s = time.time()
         stamp = Time(sec=int(now_s), nanosec=int(now_s % 1 * 1e9))
-        message = JointState(name=self.names)
+        message = JointState(name=[*self.fingers, *self.names])
         message.header.stamp = stamp
         if not self.stuck:
             self._frozen = self.position.tolist()
-        message.position = self._frozen
-        message.velocity = self.velocity.tolist()
+        message.position = [*self.fingers.values(), *self._frozen]
+        message.velocity = [0.0] * len(self.fingers) + self.velocity.tolist()
         return message
 
 

@@ -7,18 +7,21 @@ move, the guard stops the arm, again and again until the arm has answered.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
-import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import asdict
 
 from bayes_curiosity_ros.robot.arms.arm import ArmError
+from bayes_curiosity_ros.robot.arms.guard_process import (
+    GUARD_DIED,
+    READY,
+    GuardProcess,
+    outlive,
+    say,
+)
 from bayes_curiosity_ros.robot.arms.kortex_calls import ConnectionLostError, KortexCalls, load_api
 from bayes_curiosity_ros.robot.arms.kortex_link import KortexLink, LinkConfig
 
@@ -28,10 +31,9 @@ BEAT_S = 0.05
 STOP_S = 0.15
 # How long a guard whose node is dead tries to stop the arm, in [s].
 DUTY_S = 60.0
-START_S, END_S = 20.0, 3.0
 OPEN_S, REOPEN_S = 2.0, 0.4
 MOVES, RESTS, ENDS = b"m", b"r", b"q"
-READY, STOPPED = b"ready\n", b"stopped\n"
+STOPPED = b"stopped\n"
 # After so many stops in a row that were not accepted the guard opens a new connection.
 PATIENCE = 3
 
@@ -40,36 +42,22 @@ class Guard:
     """The arm node's side: starts the process, beats, and knows whether it lives."""
 
     def __init__(self, config: LinkConfig) -> None:
-        self._config = config
-        self._process: subprocess.Popen[bytes] | None = None
+        self._settings = json.dumps(asdict(config)).encode() + b"\n"
+        self._process = GuardProcess(__name__)
         self._lock = threading.Lock()
         self._sent_s = 0.0
-        self._moves = False
+        self._moves = self._started = False
         self._trouble = ""
 
     def start(self) -> None:
-        """Start the process unless it runs, and wait until it has a session.
+        """Start the process unless it lives, and wait until it has a session.
 
         Raises:
             ArmError: it could not get one; the message says why.
         """
         self._trouble = ""
-        if self._process is not None and self._process.poll() is None:
-            return
-        self.end()
-        process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            bufsize=0,
-        )
-        self._process = process
-        _write(process, json.dumps(asdict(self._config)).encode() + b"\n")
-        said = _read(process, START_S)
-        if said != READY:
-            self.end()
-            raise ArmError(f"the arm's guard did not start: {said.decode().strip() or 'no word'}")
+        self._process.start(self._settings)
+        self._started = True
 
     def beat(self, moves: bool | None = None) -> None:
         """Say that the node lives, and whether the arm may move where that has changed.
@@ -81,51 +69,28 @@ class Guard:
             changed = moves is not None and moves != self._moves
             self._moves = self._moves if moves is None else moves
             due = changed or time.monotonic() - self._sent_s >= BEAT_S
-            if self._process is not None and due:
+            if self._started and due:
                 self._sent_s = time.monotonic()
-                self._exchange(self._process)
+                self._exchange()
             if self._trouble:
                 raise ArmError(self._trouble)
 
     def end(self) -> None:
         """Send the guard away; it goes at once where the arm rests, else once it was stopped."""
         with self._lock:
-            process, self._process = self._process, None
-        if process is None:
-            return
-        if not self._moves:
-            with contextlib.suppress(OSError):  # it may be dead already
-                _write(process, ENDS)
-        assert process.stdin is not None
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(END_S)
+            self._started = False
+            if not self._moves:
+                self._process.tell(ENDS)
+        self._process.end()
 
-    def _exchange(self, process: subprocess.Popen[bytes]) -> None:
-        try:
-            _write(process, MOVES if self._moves else RESTS)
-        except OSError:
-            self._trouble = (
-                "the arm's guard has died: nothing would stop the arm if this process died, too"
-            )
-            return
-        if _read(process, 0.0):
+    def _exchange(self) -> None:
+        self._process.tell(MOVES if self._moves else RESTS)
+        if not self._process.lives:
+            self._trouble = GUARD_DIED
+        elif self._process.heard(0.0):
             self._trouble = (
                 f"the guard stopped the arm: this process was held up for more than {SILENCE_S} s"
             )
-
-
-def _write(process: subprocess.Popen[bytes], words: bytes) -> None:
-    assert process.stdin is not None
-    process.stdin.write(words)
-
-
-def _read(process: subprocess.Popen[bytes], timeout_s: float) -> bytes:
-    """What the guard said until now, at most a line or two; empty if it said nothing."""
-    assert process.stdout is not None
-    said = process.stdout.fileno()
-    return os.read(said, 4096) if select.select([said], [], [], timeout_s)[0] else b""
 
 
 class Watch:
@@ -152,7 +117,7 @@ class Watch:
                 return
             if not readable and moves:
                 self._stop()
-                os.write(1, STOPPED)
+                say(STOPPED)
             elif readable:
                 moves = words[-1:] == MOVES
 
@@ -188,17 +153,16 @@ class Watch:
 
 def main() -> None:
     """The guard's process: its settings are the first line that it is told, then come beats."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # it ends with its node, and not before
+    outlive()
     settings = b""
     while (letter := os.read(0, 1)) not in (b"", b"\n"):
         settings += letter
     try:
         watch = Watch(LinkConfig(**json.loads(settings)))
     except ArmError as error:
-        print(error, flush=True)
+        say(str(error).encode())
         return
-    os.write(1, READY)
+    say(READY)
     watch.run(0)
     watch.close()
 

@@ -7,117 +7,71 @@ sends the zeros that are missing.
 
 from __future__ import annotations
 
-import os
+import math
 import select
-import subprocess
 import sys
-import threading
 import time
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Float64MultiArray
 
-from bayes_curiosity_ros.robot.arms.arm import ArmError
+from bayes_curiosity_ros.robot.arms.guard_process import READY, GuardProcess, outlive, say
 
 # Velocities that are not renewed for so long are ended, in [s]; they come every hundredth.
 SILENCE_S = 0.1
 LOOK_S = 0.01
-# How long a guard stays whose node has gone, in [s].
-DUTY_S = 2.0
-START_S, END_S = 20.0, 5.0
-READY = b"ready\n"
+# How long a guard whose node has gone stays, in [s]: at least, for what is still under way to it
+# and from it, and at most, where zeros do not end what it hears.
+LINGER_S, DUTY_S = 0.5, 10.0
 
 
-class StreamGuard:
-    """The arm node's side: starts the process, and sends it away when the arm is let go of.
-
-    Args:
-        topic: the controller's topic, its whole name.
-    """
-
-    def __init__(self, topic: str) -> None:
-        self._topic = topic
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start the process unless it runs, and wait until it hears.
-
-        Raises:
-            ArmError: it did not start.
-        """
-        if self._process is not None and self._process.poll() is None:
-            return
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, self._topic],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            bufsize=0,
-        )
-        assert self._process.stdout is not None
-        readable = select.select([self._process.stdout], [], [], START_S)[0]
-        if not readable or os.read(self._process.stdout.fileno(), len(READY)) != READY:
-            self.end()
-            raise ArmError(f"the guard of {self._topic} did not start")
-
-    def end(self) -> None:
-        """Send the guard away; what it hears as motion it still ends."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with process:  # closes the pipes, which tells it to go, and waits
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+def stream_guard(topic: str) -> GuardProcess:
+    """The guard of a controller's topic, which is given by its whole name."""
+    return GuardProcess(__name__, topic)
 
 
 class Watch:
-    """The guard's own side: what was last heard, and when."""
+    """What was last heard on a topic, and when."""
 
     def __init__(self, node: Node, topic: str) -> None:
-        self._lock = threading.Lock()
-        self._heard: tuple[float, list[float]] = (0.0, [])
+        self._heard_s, self._values = 0.0, [0.0]
         self._publisher = node.create_publisher(Float64MultiArray, topic, 10)
         node.create_subscription(Float64MultiArray, topic, self._hear, 10)
 
+    @property
+    def moves(self) -> bool:
+        """Whether the last that was heard sets joints in motion; what is no number may."""
+        return any(self._values)
+
     def look(self) -> None:
         """Send zeros where a stream fell silent in motion."""
-        with self._lock:
-            heard_s, values = self._heard
-        if any(values) and time.monotonic() - heard_s > SILENCE_S:
-            self._publisher.publish(Float64MultiArray(data=[0.0] * len(values)))
+        if self.moves and time.monotonic() - self._heard_s > SILENCE_S:
+            self._publisher.publish(Float64MultiArray(data=[0.0] * len(self._values)))
 
     def _hear(self, message: Float64MultiArray) -> None:
         """Our own zeros too: then the stream has ended."""
-        with self._lock:
-            self._heard = time.monotonic(), list(message.data)
+        self._heard_s, self._values = time.monotonic(), list(message.data)
 
 
 def main(topic: str) -> None:
     """Watch until the node that started us is gone, and a little longer."""
-    rclpy.init()
+    outlive()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node("stream_guard")
     watch = Watch(node, topic)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    sys.stdout.buffer.write(READY)
-    sys.stdout.buffer.flush()
-    deadline_s = float("inf")
-    try:
-        while time.monotonic() < deadline_s:
-            executor.spin_once(timeout_sec=LOOK_S)
-            watch.look()
-            if deadline_s == float("inf") and _gone():
-                deadline_s = time.monotonic() + DUTY_S
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        rclpy.try_shutdown()
+    say(READY)
+    gone_s = math.inf
+    while (alone_s := time.monotonic() - gone_s) < (DUTY_S if watch.moves else LINGER_S):
+        executor.spin_once(timeout_sec=LOOK_S)
+        watch.look()
+        if alone_s < 0.0 and _gone():
+            gone_s = time.monotonic()
+    rclpy.try_shutdown()
 
 
 def _gone() -> bool:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from std_msgs.msg import Float64MultiArray
 
+from bayes_curiosity_ros.robot.arms.arm import ArmError
 from bayes_curiosity_ros.robot.arms.commands import Commands, Step
-from bayes_curiosity_ros.robot.arms.stream_guard import StreamGuard
+from bayes_curiosity_ros.robot.arms.guard_process import GUARD_DIED
+from bayes_curiosity_ros.robot.arms.stream_guard import stream_guard
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -132,10 +134,20 @@ class ForwardVelocity(Stream):
 
     def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
         super().__init__(node, config, names)
-        self._guard = StreamGuard(str(self._publisher.topic_name))
+        self._guard = stream_guard(str(self._publisher.topic_name))
+
+    def absent(self) -> str:
+        """The guard hears the topic, too: alone, it is no driver."""
+        heard = self._publisher.get_subscription_count()
+        return "" if heard > 1 else str(self._publisher.topic_name)
 
     def open(self) -> None:
         self._guard.start()
+
+    def step(self, step: Step) -> None:
+        if not self._guard.lives:
+            raise ArmError(GUARD_DIED)
+        super().step(step)
 
     def close(self) -> None:
         self._guard.end()

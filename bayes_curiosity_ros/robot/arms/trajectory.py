@@ -111,6 +111,9 @@ class TrajectoryArm(RealArm):
         if self.config.overlap_s:
             self._require_dense(deadline)
 
+    def clear_faults(self) -> None:
+        self._commands.open()  # with another guard where one died
+
     def close(self) -> None:
         self._commands.close()
         self._states.forget()
