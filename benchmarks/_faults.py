@@ -76,13 +76,17 @@ def with_hardware() -> list[Fault]:
 
 
 def delays() -> list[Fault]:
-    """A delay of a tenth of a second is borne with: there commands cease as well."""
+    """A delay of a tenth of a second is borne with: there commands cease as well.
+
+    It comes twice: with the state that ends the last step, and with the stop.
+    """
     return [
         Fault(
             "commands cease, connection delayed by 0.1 s",
             cease,
             put(delay_s=0.0),
             1.0,
+            bar_s=2 * 0.1 + BAR_S,
             before=put(delay_s=0.1),
         ),
     ] + [

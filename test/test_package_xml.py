@@ -1,6 +1,7 @@
 """What the package imports is what package.xml, setup.py and the README tell people to install."""
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -75,6 +76,17 @@ def test_the_readme_names_what_has_no_key():
         set(line.split()) == WITHOUT_KEY
         for line in re.findall(r"^pip install (.+)$", readme, re.M)
     )
+
+
+@pytest.mark.parametrize("tool", ["colcon build --base-paths", "rosdep install --from-paths"])
+def test_the_readme_leads_tools_to_both_packages(tool):
+    """Neither looks for a package in a package."""
+    words = re.search(rf"^{tool} (.+)$", (ROOT / "README.md").read_text(), re.M)
+    assert words is not None
+    paths = itertools.takewhile(lambda word: not word.startswith("--"), words[1].split())
+    files = [ROOT / path / "package.xml" for path in paths]
+    names = {ElementTree.parse(file).getroot().findtext("name") for file in files}
+    assert names == {"bayes_curiosity_ros", "bayes_curiosity_interfaces"}
 
 
 @pytest.mark.parametrize("field", ["install_requires", "extras_require"])

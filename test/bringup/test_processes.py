@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -15,7 +14,7 @@ from bayes_curiosity_ros.bringup.processes import (
     ProcessGroup,
 )
 from bayes_curiosity_ros.environment import DIE_WITH_PARENT, node_environment
-from support.waiting import WAIT_S
+from support.waiting import WAIT_S, wait_for
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -46,7 +45,13 @@ def test_one_that_may_respawn_ends_nobody(group, tmp_path, capsys):
         node_environment(),
         respawn=True,
     )
-    group.start("learner", program("import time; time.sleep(2)"), node_environment())
+    patience = (
+        "import pathlib, time\n"
+        f"marks = pathlib.Path({str(marks)!r})\n"
+        f"while not marks.exists() or len(marks.read_text()) < {1 + MAX_RESTARTS}:\n"
+        "    time.sleep(0.01)\n"
+    )
+    group.start("learner", program(patience), node_environment())
     assert group.wait() == Ended("learner", 0)
     assert marks.read_text() == "x" * (1 + MAX_RESTARTS)
     assert "camera ended and is started again" in capsys.readouterr().err
@@ -83,10 +88,7 @@ def test_nobody_outlives_a_parent_that_is_killed(tmp_path):
     child = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 5.0
-    while runs(child) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not runs(child)
+    wait_for(lambda: not runs(child), "end of the child")
 
 
 def test_a_node_ends_in_order_when_its_launch_system_is_killed(tmp_path):

@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import State as LifecycleState
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -15,7 +16,7 @@ from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.robot.config import RobotConfig
 from support.driver import ARM, Driver
-from support.graph import eventually, parameters
+from support.graph import eventually, inbox, parameters
 from support.joint_driver import JointDriver
 from support.loopback_arm import PASSWORD, VENDOR, LoopbackArm
 from support.processes import stopped
@@ -79,9 +80,12 @@ def test_without_a_clock_it_is_halted_and_ends(run, hardware):
 
 def test_an_arm_that_refuses_to_stop_is_cried_out_and_stopped_in_the_end(run, hardware):
     process, driver = run()
+    diagnostics = inbox(driver.background, DiagnosticArray, "/diagnostics", 10)
     set_in_motion(driver, lambda: hardware.refuses.add("Stop"))
     alarm = eventually(driver.status, lambda m: m.state == ArmStatus.FAULT)
     assert "cannot be stopped, press its emergency stop" in alarm.reason
+    told = eventually(diagnostics, lambda m: "cannot be stopped" in m.status[0].message)
+    assert told.status[0].level == DiagnosticStatus.ERROR
     assert not stands(hardware)
     answer = driver.trigger("release")
     assert not answer.success
@@ -93,6 +97,7 @@ def test_an_arm_that_refuses_to_stop_is_cried_out_and_stopped_in_the_end(run, ha
     assert stands(hardware)
     assert driver.trigger("release").success
     eventually(driver.status, lambda m: m.state == ArmStatus.READY)
+    assert "cannot be stopped, press its emergency stop" in stopped(process)
 
 
 def test_lost_requests_do_not_end_in_ready(run, hardware):

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from std_msgs.msg import Float64MultiArray
 
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.robot.arms.arm import ArmError
+from bayes_curiosity_ros.robot.arms.stream_guard import stream_guard
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from support.joint_driver import StreamedDriver
@@ -88,6 +90,21 @@ def test_the_guard_ends_the_stream_of_a_dead_or_halted_process(driver, start_mov
     mover = start_mover("guarded")
     mover.send_signal(sent)
     wait_for(lambda: stands(driver), "zeros from the guard")
+
+
+def test_zeros_are_sent_until_a_driver_hears_them(background):
+    """A graph that is slow to meet must not leave a guard content with hearing itself."""
+    guard = stream_guard(COMMANDS)
+    guard.start()
+    velocities = background.node.create_publisher(Float64MultiArray, COMMANDS, 10)
+    wait_for(lambda: velocities.get_subscription_count() == 1, "guard")
+    moving = Float64MultiArray(data=[0.1] * 6)
+    until(lambda: velocities.publish(moving), 0.5)
+    arm = RobotConfig.load("jaco.yaml").arm
+    with BackgroundNode("driver") as node:
+        late = StreamedDriver(node, arm.ready_rad, arm.joints, COMMANDS, STATES, velocities=True)
+        wait_for(lambda: late.received and stands(late), "zeros")
+    guard.end()
 
 
 def test_velocities_persist_without_a_guard(driver, start_mover):

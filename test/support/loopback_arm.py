@@ -31,6 +31,7 @@ class LoopbackArm:
 
     Attributes:
         silent: requests are lost: neither carried out nor answered.
+        loses: names of calls whose requests alone are lost.
         delay_s: how late requests arrive, all of them in order.
         refuses: names of calls that are answered with an error.
         unreachable: no connection is accepted.
@@ -49,7 +50,7 @@ class LoopbackArm:
         self.forgives_silence = False
         self.frozen = None
         self.delay_s = 0.0
-        self.refuses = set()
+        self.refuses, self.loses = set(), set()
         self.sessions = self.connections = self.stops = 0
         self.mode = None
         self.has_gripper = False
@@ -124,9 +125,9 @@ class LoopbackArm:
         while (arrival := inbox.get()) is not None:
             due_s, line = arrival
             time.sleep(max(due_s - time.monotonic(), 0.0))
-            if not self.silent:
+            number, name, arguments = json.loads(line)
+            if not self.silent and name not in self.loses:
                 client.heard_s = time.monotonic()
-                number, name, arguments = json.loads(line)
                 client.send(number, self._answer(client, name, arguments))
 
     def _answer(self, client, name, arguments):

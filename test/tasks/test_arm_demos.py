@@ -71,6 +71,12 @@ def test_the_demos_command(tmp_path: Path, capsys):
     assert "100.0% of 10 placements" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("task", "robot"), [("grasp", "gen3_robotiq"), ("reach", "ur5e")])
+def test_other_arms_do_what_they_are_modelled_for(task: str, robot: str, capsys):
+    assert main(["demos", task, "--robot", f"{robot}.yaml", "--check", "10"]) == 0
+    assert "100.0% of 10 placements" in capsys.readouterr().out
+
+
 def test_the_view_command(tmp_path: Path, capsys):
     try:
         GLCamera(Reach(threads=1).stepper.world, 32, 32).close()

@@ -101,8 +101,6 @@ class KortexArm(RealArm):
         max_speed_deg_s: largest speed of any joint.
     """
 
-    frozen_s = 0.15  # feedback is asked for, and never older than its answer
-
     def __init__(self, robot: RobotConfig, config: KortexConfig, max_speed_deg_s: float) -> None:
         super().__init__(robot)
         self.config = config

@@ -21,9 +21,9 @@ from bayes_curiosity_ros.robot.safety import Change, Commanded, Decision, Safety
 
 HOMED_RAD = 0.02
 HOMING_SHARE = 0.5
-# Joint angles that stay the same to the last bit while this much motion was commanded are no
-# measurements.
-FROZEN_RAD = 0.03
+# Joint angles that stay the same to the last bit while this much motion was commanded, and for so
+# long, are no measurements.
+FROZEN_RAD, FROZEN_S = 0.02, 0.15
 SAMPLE_S = 0.5
 
 
@@ -33,12 +33,7 @@ class RealArm(Device):
     A command that the filter refuses because it would touch something moves nothing, and is
     reported as the contact that it would have been: the task ends as it does in simulation,
     the arm stays whole.
-
-    Attributes:
-        frozen_s: how long joint angles may stay the same to the last bit in motion, in [s].
     """
-
-    frozen_s = 0.25
 
     def __init__(self, robot: RobotConfig) -> None:
         if not robot.safety.collisions:
@@ -258,7 +253,7 @@ class RealArm(Device):
         if not self._unseen_rad:
             self._seen_s = now_s - self._dt
         self._unseen_rad += float(np.abs(decision.commanded.position - before).max())
-        if self._unseen_rad > FROZEN_RAD and now_s - self._seen_s > self.frozen_s:
+        if self._unseen_rad > FROZEN_RAD and now_s - self._seen_s > FROZEN_S:
             unseen, self._unseen_rad = self._unseen_rad, 0.0
             raise ArmError(
                 f"the joint states are frozen: not one has changed while {unseen:.3f} rad were "

@@ -26,6 +26,7 @@ LOOK_S = 0.01
 # How long a guard whose node has gone stays, in [s]: at least, for what is still under way to it
 # and from it, and at most, where zeros do not end what it hears.
 LINGER_S, DUTY_S = 0.5, 10.0
+MET = b"met\n"  # the controller would hear zeros
 
 
 def stream_guard(topic: str) -> GuardProcess:
@@ -43,17 +44,28 @@ class Watch:
 
     @property
     def moves(self) -> bool:
-        """Whether the last that was heard sets joints in motion; what is no number may."""
+        """Whether the last that was heard sets joints in motion."""
         return any(self._values)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether zeros would reach anybody but ourselves."""
+        return self._publisher.get_subscription_count() > 1
+
     def look(self) -> None:
-        """Send zeros where a stream fell silent in motion."""
-        if self.moves and time.monotonic() - self._heard_s > SILENCE_S:
+        """Send zeros where a stream fell silent in motion; again, where nobody heard them."""
+        if self.moves and self._silent():
             self._publisher.publish(Float64MultiArray(data=[0.0] * len(self._values)))
+            if self.is_heard:
+                self._values = [0.0]
 
     def _hear(self, message: Float64MultiArray) -> None:
-        """Our own zeros too: then the stream has ended."""
-        self._heard_s, self._values = time.monotonic(), list(message.data)
+        """Zeros after a silence are our own."""
+        if any(message.data) or not self._silent():
+            self._heard_s, self._values = time.monotonic(), list(message.data)
+
+    def _silent(self) -> bool:
+        return time.monotonic() - self._heard_s > SILENCE_S
 
 
 def main(topic: str) -> None:
@@ -65,10 +77,13 @@ def main(topic: str) -> None:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     say(READY)
-    gone_s = math.inf
+    met, gone_s = False, math.inf
     while (alone_s := time.monotonic() - gone_s) < (DUTY_S if watch.moves else LINGER_S):
         executor.spin_once(timeout_sec=LOOK_S)
         watch.look()
+        if not met and watch.is_heard:
+            met = True
+            say(MET)
         if alone_s < 0.0 and _gone():
             gone_s = time.monotonic()
     rclpy.try_shutdown()

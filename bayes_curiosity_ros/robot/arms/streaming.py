@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from bayes_curiosity_ros.robot.arms.arm import ArmError
 from bayes_curiosity_ros.robot.arms.commands import Commands, Step
 from bayes_curiosity_ros.robot.arms.guard_process import GUARD_DIED
-from bayes_curiosity_ros.robot.arms.stream_guard import stream_guard
+from bayes_curiosity_ros.robot.arms.stream_guard import MET, stream_guard
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -135,13 +135,16 @@ class ForwardVelocity(Stream):
     def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
         super().__init__(node, config, names)
         self._guard = stream_guard(str(self._publisher.topic_name))
+        self._met = False
 
     def absent(self) -> str:
-        """The guard hears the topic, too: alone, it is no driver."""
-        heard = self._publisher.get_subscription_count()
-        return "" if heard > 1 else str(self._publisher.topic_name)
+        """The guard hears the topic, too: alone, it is no driver; and it must reach the driver."""
+        self._met |= MET in self._guard.heard(0.0)
+        there = self._met and self._publisher.get_subscription_count() > 1
+        return "" if there else str(self._publisher.topic_name)
 
     def open(self) -> None:
+        self._met &= self._guard.lives
         self._guard.start()
 
     def step(self, step: Step) -> None:

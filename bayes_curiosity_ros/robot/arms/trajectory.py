@@ -47,6 +47,7 @@ DONE_SHARE = 0.95
 TINY_S = 1e-6
 # For how long a repeated stop holds the same place, in [s].
 HOLD_S = 1.0
+REACH_S = 5.0  # for a driver that was there before
 COUNTED = 20  # states, to know how often they come; the first ones may come in a burst
 INTERFACES: dict[str, Callable[[Node, TrajectoryConfig, tuple[str, ...]], Commands]] = {
     "trajectory_topic": TrajectoryTopic,
@@ -96,15 +97,8 @@ class TrajectoryArm(RealArm):
         return self._states.topic
 
     def open(self, timeout_s: float) -> None:
-        self._commands.open()
         deadline = time.monotonic() + timeout_s
-        while absent := self._absent():
-            if time.monotonic() > deadline:
-                raise ArmError(
-                    f"nobody listens to {absent}; is the driver running, and is this its name? "
-                    "(trajectory.command_topic, trajectory.gripper.name)"
-                )
-            time.sleep(0.01)
+        self._reach(deadline)
         self._states.forget()
         self._states.wait(time.monotonic(), deadline)
         self._require_known_hand()
@@ -112,7 +106,8 @@ class TrajectoryArm(RealArm):
             self._require_dense(deadline)
 
     def clear_faults(self) -> None:
-        self._commands.open()  # with another guard where one died
+        """Reach the driver anew, with another guard where one died."""
+        self._reach(time.monotonic() + REACH_S)
 
     def close(self) -> None:
         self._commands.close()
@@ -197,6 +192,16 @@ class TrajectoryArm(RealArm):
             self._hold = newest.positions if known and newest is not None else None
             self._held_s = now_s
         self._commands.hold(self._hold)
+
+    def _reach(self, deadline_s: float) -> None:
+        self._commands.open()
+        while absent := self._absent():
+            if time.monotonic() > deadline_s:
+                raise ArmError(
+                    f"nobody listens to {absent}; is the driver running, and is this its name? "
+                    "(trajectory.command_topic, trajectory.gripper.name)"
+                )
+            time.sleep(0.01)
 
     def _absent(self) -> str:
         return self._commands.absent() or (self._fingers.absent() if self._fingers else "")
