@@ -7,19 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from std_msgs.msg import Float64
-from std_srvs.srv import Trigger
 
-from bayes_curiosity_interfaces.msg import Action, ArmState, ArmStatus, Status
-from bayes_curiosity_interfaces.srv import ResetEpisode
+from bayes_curiosity_interfaces.msg import ArmStatus, Status
 from bayes_curiosity_ros.bringup.arguments import defaults
 from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.trajectory import GripperLink, TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.safety import Change
-from support.graph import eventually, inbox, parameters
+from support.driver import ARM, Driver
+from support.graph import eventually, parameters
 from support.joint_driver import JointDriver
 from support.waiting import WAIT_S, wait_for
 
@@ -151,7 +149,7 @@ def test_unknown_joints_are_named(robot, background, controller):
 def test_the_arm_node_drives_it_after_the_operators_word(controller, start, background):
     """The whole way: reset confirmed by the operator, a step, silence, a stop in mid-motion."""
     start(
-        "bayes_curiosity_ros.nodes.arm_node",
+        ARM,
         "--ros-args",
         *(word for path in FILES for word in ("--params-file", path)),
         *parameters(
@@ -162,36 +160,27 @@ def test_the_arm_node_drives_it_after_the_operators_word(controller, start, back
             trajectory__state_timeout_s=CONFIG.state_timeout_s,
         )[1:],
     )
-    statuses = inbox(background, ArmStatus, "arm/status", LATCHED_QOS)
-    states = inbox(background, ArmState, "arm/state")
-    actions = background.node.create_publisher(Action, "action", EPISODE_QOS)
-
-    def reset(episode):
-        request = ResetEpisode.Request(episode=episode, seed=0)
-        return background.call(ResetEpisode, "arm/reset_episode", request, WAIT_S).status
-
-    def trigger(name):
-        return background.call(Trigger, f"arm/{name}", Trigger.Request(), WAIT_S)
+    learner = Driver(background)
 
     def moved():
         """Whether the first step was done; said again until the arm has heard of us."""
-        actions.publish(Action(episode=1, step=0, joint_deltas=[0.01] * 6))
+        learner.act(1, 0, [0.01] * 6)
         with contextlib.suppress(AssertionError):
-            return eventually(states, lambda m: (m.episode, m.step) == (1, 1), 0.5)
+            return eventually(learner.states, lambda m: (m.episode, m.step) == (1, 1), 0.5)
 
-    eventually(statuses, lambda m: m.state == ArmStatus.READY)
-    status = reset(1)
+    eventually(learner.status, lambda m: m.state == ArmStatus.READY)
+    status = learner.reset(1, confirmed=False).status
     assert status.code == Status.NOT_READY
     assert "call arm/confirm" in status.message
-    assert trigger("confirm").success
-    assert reset(1).code == Status.OK
+    assert learner.trigger("confirm").success
+    assert learner.reset(1, confirmed=False).status.code == Status.OK
     wait_for(moved, "first step")
-    halted = eventually(statuses, lambda m: "halted: no command for" in m.reason)
+    halted = eventually(learner.status, lambda m: "halted: no command for" in m.reason)
     assert "the episode is over" in halted.reason
     wait_for(controller.stands, "standstill")
-    actions.publish(Action(episode=1, step=1, joint_deltas=[0.01] * 6))
-    eventually(statuses, lambda m: "action (1, 1) rejected" in m.reason)
-    assert trigger("stop").success
-    assert trigger("confirm").success
-    assert reset(2).code == Status.STOPPED
-    assert trigger("release").success
+    learner.act(1, 1, [0.01] * 6)
+    eventually(learner.status, lambda m: "action (1, 1) rejected" in m.reason)
+    assert learner.trigger("stop").success
+    assert learner.trigger("confirm").success
+    assert learner.reset(2, confirmed=False).status.code == Status.STOPPED
+    assert learner.trigger("release").success
