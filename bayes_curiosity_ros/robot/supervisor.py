@@ -118,10 +118,10 @@ class ArmSupervisor:
     def abandon(self, reason: str) -> None:
         """Let go of the arm, whether or not it stands still."""
         self._stopping.under_way = False
+        self._episode = None
+        self._become(State.INACTIVE, reason, unlatch=True)  # first: it may take a while
         with contextlib.suppress(ArmError):
             self.arm.disconnect()
-        self._episode = None
-        self._become(State.INACTIVE, reason, unlatch=True)
 
     def confirm(self) -> None:
         """The operator says that the cell is ready for the next reset."""

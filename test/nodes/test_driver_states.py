@@ -1,5 +1,8 @@
 """Whether a driver's joint states are believed, with a driver that fails in every way."""
 
+import contextlib
+import time
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,7 @@ from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryC
 from bayes_curiosity_ros.robot.config import RobotConfig
 from support.driver import ARM, Driver
 from support.graph import eventually, parameters
-from support.joint_driver import JointDriver
+from support.joint_driver import JointDriver, StreamedDriver
 from support.waiting import WAIT_S, wait_for
 
 COMMANDS, STATES = "/joint_trajectory_controller/joint_trajectory", "/joint_states"
@@ -70,6 +73,30 @@ def test_a_stop_without_states_commands_nothing(arm, driver):
     with pytest.raises(ArmError):
         arm.is_still()
     assert driver.received == received
+
+
+def test_a_stop_does_not_move_a_controller_that_was_away(robot, background):
+    """What it did not hear of a step, it must not be told as the place to hold."""
+    config = TrajectoryConfig(COMMANDS, STATES, "forward_position", state_timeout_s=0.5)
+    with BackgroundNode("driver") as node:
+        driver = StreamedDriver(
+            node, robot.arm.ready_rad, robot.arm.joints, COMMANDS, STATES, velocities=False
+        )
+        with TrajectoryArm(robot, config, background.node) as arm:
+            arm.move(np.full(6, 0.01), 0.0, WAIT_S)
+            vars(driver).update(silent=True, deaf=True)
+            with pytest.raises(ArmError):
+                moves_until_it_fails(arm)
+            back_s = time.monotonic()
+            vars(driver).update(silent=False, deaf=False)
+
+            def still():
+                arm.stop("test")
+                with contextlib.suppress(ArmError):
+                    return arm.is_still()
+
+            wait_for(still, "standstill")
+            assert driver.moved_since(back_s) < 1e-6
 
 
 def test_standstill_is_measured_by_what_the_driver_says(arm, driver):

@@ -220,6 +220,23 @@ def test_a_real_episode_is_over_after_a_halt(make, arm, clock):
     act(supervisor, episode=2)
 
 
+def test_an_arm_that_is_slow_to_let_go_of_is_no_fault(make, arm, clock):
+    supervisor = make(resume_after_halt=False)
+    seen = []
+
+    def disconnect():
+        arm.fault = arm.unseen = "the arm is not connected"
+        for _ in range(5):
+            clock.now += 0.2
+            supervisor.watch()
+            seen.append(supervisor.state)
+
+    arm.disconnect = disconnect
+    supervisor.deactivate("test")
+    assert set(seen) == {State.INACTIVE}
+    assert arm.calls.count("stop") == 1
+
+
 def test_a_node_that_was_held_up_does_not_carry_out_what_waited_for_it(make, arm, clock):
     """After a SIGCONT, say: the old command may be served before the watchdog looks."""
     supervisor = make(resume_after_halt=False)

@@ -110,8 +110,9 @@ class ForwardPosition(Stream):
         return told
 
     def rest(self, positions: np.ndarray | None) -> np.ndarray | None:
-        """Where it was last told to be, ahead of where it is by the servo's lag."""
-        if positions is not None and (self._told is None or self._far(positions)):
+        """Where it was last told to be, ahead of where it is by the servo's lag; nothing where
+        nobody knows where it is: it may not have heard what it was told."""
+        if positions is None or self._told is None or self._far(positions):
             self._told = positions
         return self._told
 
