@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks._rigs import Rig
 
 BAR_S = 0.3
+FROZEN_BAR_S = 0.4  # two steps without a change, to be told from a slow start
 DEAF = ("driver killed", "commands lost")
 
 
@@ -126,7 +127,13 @@ def of_kortex() -> list[Fault]:
             0.5,
             bar_s=0.5 + BAR_S,
         ),
-        Fault("states frozen", lambda rig: rig.hardware.freeze(), put(frozen=None), 2.0),
+        Fault(
+            "states frozen",
+            lambda rig: rig.hardware.freeze(),
+            put(frozen=None),
+            2.0,
+            bar_s=FROZEN_BAR_S,
+        ),
         Fault("fault in the base", put(fault=4)),
         Fault("SIGKILL of the guard", kill_guard),
         Fault(
@@ -151,7 +158,7 @@ def of_trajectory() -> list[Fault]:
         Fault("driver killed", put(silent=True, deaf=True), put(silent=False, deaf=False), 2.0),
         Fault("states cease", put(silent=True), put(silent=False), 2.0),
         Fault("states repeated", put(repeating=True), put(repeating=False), 2.0),
-        Fault("states frozen", put(stuck=True), put(stuck=False), 2.0),
+        Fault("states frozen", put(stuck=True), put(stuck=False), 2.0, bar_s=FROZEN_BAR_S),
         Fault("commands lost", put(deaf=True), put(deaf=False), 2.0),
         *delays(),
     ]

@@ -62,6 +62,23 @@ def test_a_benchmark_of_the_whole_stack_is_imported(name: str) -> None:
     assert importlib.import_module(f"benchmarks.{name}").main
 
 
+def test_the_fault_table_is_that_of_its_rows() -> None:
+    root = FOLDER.parent
+    path = root / "results/robot/standstill.jsonl"
+    table = importlib.import_module("benchmarks.standstill").table(path)
+    assert table in (root / "docs/real_arm.md").read_text()
+
+
+def test_no_arm_was_called_ready_in_motion() -> None:
+    path = FOLDER.parent / "results/robot/standstill.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {row["arm"] for row in rows} == set(
+        importlib.import_module("benchmarks.standstill").FAULTS
+    )
+    assert not any(row["ready_while_moving"] for row in rows)
+    assert all(row["p100_s"] <= row["bar_s"] for row in rows)
+
+
 @pytest.mark.parametrize("name", sorted(SMALLEST))
 def test_the_smallest_case_reports_figures(
     name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

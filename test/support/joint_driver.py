@@ -49,12 +49,6 @@ class JointDriver:
         self._listen(commands)
         self._node.create_timer(PERIOD_S, self._tick)
 
-    def moved_since(self, time_s):
-        """Largest way of any joint after a steady time, in [rad]."""
-        with self._lock:
-            after = [joints for when, joints in self.track if when >= time_s]
-        return float(np.ptp(after, axis=0).max()) if after else 0.0
-
     def stands(self):
         """Whether nothing moves, or is about to."""
         with self._lock:

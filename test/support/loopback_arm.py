@@ -208,13 +208,6 @@ class LoopbackArm:
             for position, speed in zip(self.positions, self.speeds, strict=True)
         ]
 
-    def moved_since(self, time_s):
-        """Largest way of any joint after a steady time, in [rad]."""
-        with self.lock:
-            after = [joints for when, joints in self.track if when >= time_s]
-        ways = (np.array(after) - after[0] + 180.0) % 360.0 - 180.0 if after else np.zeros(1)
-        return float(np.radians(np.ptp(ways, axis=0).max()))
-
     def _move(self):
         while not self._ended.wait(TICK_S):
             with self.lock:
