@@ -132,6 +132,18 @@ def test_simulated_camera_sees_what_the_batch_sees(robot, camera, stepper, rows)
     assert frame.stamp_s == state.stamp_s
 
 
+def test_simulated_camera_follows_a_real_arm_that_tells_of_no_fingers(robot, stepper, rows):
+    arm = SimulatedArm(robot, stepper)
+    arm.place(rows[0])
+    told = arm.state(timeout_s=1.0)
+    with SimulatedCamera(robot) as camera:
+        views = []
+        for state in (told, replace(told, fingers=np.zeros(0), gripper=1.0)):
+            camera.pose(state)
+            views.append(camera.read(timeout_s=1.0).depth)
+    assert (views[0] != views[1]).any()
+
+
 def test_simulated_camera_says_what_is_missing(robot, stepper, rows):
     camera = SimulatedCamera(robot)
     with pytest.raises(CameraError, match="not connected"):

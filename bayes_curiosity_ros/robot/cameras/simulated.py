@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mujoco
+import numpy as np
 
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.robot.arms.arm import ArmState
@@ -25,6 +26,7 @@ class SimulatedCamera(Device):
 
     def __init__(self, robot: RobotConfig) -> None:
         self._scene = RaycastScene(build_world(robot))
+        self._gripper = robot.arm.gripper
         self._data: mujoco.MjData | None = None
         self._stamp_s: float | None = None
 
@@ -48,7 +50,7 @@ class SimulatedCamera(Device):
         if state.object_position is None or state.object_orientation is None:
             raise InputError("the simulated camera needs the object's pose in the arm's state")
         data.qpos[world.joint_qpos] = state.joints
-        data.qpos[world.gripper_qpos] = state.fingers
+        data.qpos[world.gripper_qpos] = self._finger_rad(state)
         if world.object_qpos is None:
             data.mocap_pos[0] = state.object_position
         else:
@@ -63,6 +65,15 @@ class SimulatedCamera(Device):
         if self._stamp_s is None:
             raise CameraError("the simulated camera has no pose yet; call pose(state) first")
         return Frame(*self._scene.frame(data), self._stamp_s)
+
+    def _finger_rad(self, state: ArmState) -> np.ndarray:
+        """(F,) angles in [rad]; a real arm tells only how closed its gripper is."""
+        if len(state.fingers) or self._gripper is None:
+            return state.fingers
+        angles = np.zeros(len(self._scene.world.gripper_qpos))
+        closed_by = self._gripper.travel_rad * state.gripper
+        angles[: len(self._gripper.fingers)] = self._gripper.open_rad + closed_by
+        return angles
 
     def _connected(self) -> mujoco.MjData:
         if self._data is None:
