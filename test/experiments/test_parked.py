@@ -12,6 +12,7 @@ from PIL import Image
 
 from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.bringup.table import nodes
+from bayes_curiosity_ros.curiosity.curiosity import preset_config
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.store import read_rows
 from bayes_curiosity_ros.experiments.parked import film
@@ -168,8 +169,8 @@ def test_up_has_the_experiments_settings_for_the_parked_arm(tmp_path):
     learner = shipped["/**/learner"]["ros__parameters"]
     assert learner["iteration_steps"] == runs.cell.learning.min_steps
     assert {**runs.cell.learning.options, **learner["trpo"]} == runs.cell.learning.options
-    weight = shipped["/**/curiosity"]["ros__parameters"]["curiosity"]["weight"]
-    assert weight == runs.curiosity("curiosity").weight
+    curiosity = shipped["/**/curiosity"]["ros__parameters"]["curiosity"]
+    assert preset_config(curiosity) == runs.curiosity("curiosity")
 
 
 def test_an_option_that_nodes_do_not_know_is_refused(tmp_path):
