@@ -126,7 +126,7 @@ def test_the_page_has_the_figures_of_the_committed_rows():
     assert len(shown) > 20
     assert set(shown) <= set(made)
     regimes = re.findall(r"^\| `(\w+)` \| .* \| (.+\]) \| (.+\]) \|", page, re.MULTILINE)
-    assert len(regimes) == 5
+    assert len(regimes) == 6
     for regime, curiosity, none in regimes:
         assert f"| curiosity | {curiosity} |" in tables[regime]
         assert f"| none | {none} |" in tables[regime]
