@@ -1,5 +1,6 @@
 """Exploration: intervals, verdicts, the placebo, and the experiment itself in small."""
 
+import json
 import re
 from collections import Counter
 
@@ -13,9 +14,10 @@ from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
+from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
-from bayes_curiosity_ros.experiments.engine.store import all_rows
+from bayes_curiosity_ros.experiments.engine.store import all_rows, read_settings
 from bayes_curiosity_ros.experiments.exploration.analysis import Successes, successes_of
 from bayes_curiosity_ros.experiments.exploration.table import to_markdown
 from support.experiments import CONFIG, RESULTS
@@ -139,11 +141,25 @@ def test_the_page_has_the_figures_of_the_committed_rows():
     made = "\n".join([tables["exploration"], tables["physics"]]).splitlines()
     assert len(shown) > 20
     assert set(shown) <= set(made)
-    regimes = re.findall(r"^\| `(\w+)` \| .* \| (.+\]) \| (.+\]) \|", page, re.MULTILINE)
-    assert len(regimes) == 5
-    for regime, curiosity, none in regimes:
-        assert f"| curiosity | {curiosity} |" in tables[regime]
-        assert f"| none | {none} |" in tables[regime]
+    cell, found = r"(.+\]) \|", r"(\d of \d), (\S+) \|"
+    row = rf"^\| `(\w+)` \| .* \| {cell} {cell} {found} {found}$"
+    regimes = re.findall(row, page, re.MULTILINE)
+    assert len(regimes) == 6
+    for regime, *ends, found, first, found_by_none, first_of_none in regimes:
+        founds = ((found, first), (found_by_none, first_of_none))
+        for method, end, (seeds, steps) in zip(("curiosity", "none"), ends, founds, strict=True):
+            line = rf"\| {method} \| {re.escape(end)} \| .* \| {seeds} \| {steps} \|"
+            assert re.search(line, tables[regime]), (regime, method)
+
+
+@pytest.mark.parametrize("path", sorted((CONFIG / "grasp").glob("*.yaml")), ids=lambda p: p.stem)
+def test_the_files_of_the_regimes_go_on_with_the_committed_rows(path, tmp_path):
+    cells = work_of(load_settings(path), tmp_path).cells
+    committed = read_settings(RESULTS / "exploration" / "grasp" / path.stem)
+    assert committed
+    for name, settings in committed.items():
+        mine = cells[Cell(*name.split("/"))].fingerprint()
+        assert json.loads(json.dumps(mine)) == settings
 
 
 def test_the_command_runs_every_method(tmp_path, capsys):

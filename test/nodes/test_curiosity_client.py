@@ -1,10 +1,17 @@
 """The learner's side of the curiosity node, with a node that answers when the test says so."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from rclpy.task import Future
 
-from bayes_curiosity_interfaces.msg import IntrinsicReward, Observation, Status
+from bayes_curiosity_interfaces.msg import (
+    CuriosityState,
+    IntrinsicReward,
+    Observation,
+    Status,
+)
 from bayes_curiosity_interfaces.srv import Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, CuriosityRefusedError
@@ -15,12 +22,19 @@ class Pretended:
 
     def __init__(self):
         self.published, self.asked, self.code = [], [], Status.OK
+        self.state = CuriosityState()
 
     def create_client(self, kind, name):
         return self
 
     def create_subscription(self, kind, name, take, qos):
-        self.take = take
+        if kind is CuriosityState:
+            take(self.state)
+        else:
+            self.take = take
+
+    def destroy_subscription(self, subscription):
+        pass
 
     def publish(self, message):
         self.published.append((message.episode, message.step))
@@ -33,6 +47,9 @@ class Pretended:
         self.asked.append((request, Future()))
         return self.asked[-1][1]
 
+    def call(self, client, request, timeout_s):
+        return SimpleNamespace(status=Status(code=self.code))
+
     def answer(self, client, future, timeout_s):
         if not future.done():
             self.answered()
@@ -40,6 +57,7 @@ class Pretended:
 
     def answered(self):
         answer = Update.Response(status=Status(code=self.code, message="as the test says"))
+        answer.log_determinant = self.state.log_determinant
         self.asked[-1][1].set_result(answer)
 
 
@@ -86,3 +104,17 @@ def test_a_refused_update_ends_the_run(client, graph):
     with pytest.raises(CuriosityRefusedError, match="curiosity/update: as the test says"):
         client.publish(Observation(episode=2, step=0))
     assert graph.published == [(1, 0), (1, 1)]
+
+
+def test_what_a_loaded_model_knows_is_told_before_any_episode(client, graph):
+    graph.state = CuriosityState(log_determinant=50.0, information=30.0)
+    client.load("model.safetensors")
+    assert client.information == 30.0
+    graph.state.log_determinant = 60.0
+    run(client, 2, steps=1)
+    client.finish(Observations(np.zeros((1, 3))))
+    graph.answered()
+    client.publish(Observation(episode=3, step=0))
+    assert client.information == 40.0
+    client.reset()
+    assert client.information == 0.0
