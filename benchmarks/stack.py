@@ -42,7 +42,7 @@ from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
 from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
-from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.conversions.observations import message_of_vector
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
@@ -146,9 +146,7 @@ class StackLearner(QuietTopics, Node):
         return np.array([1e3 * (came[key] - sent[key]) for key in sent if key in came])
 
     def _publish(self, step: int, observation: np.ndarray) -> None:
-        message = Observation(episode=self.episode, step=step, vector=doubles(observation))
-        message.header.stamp = self.arm.stamp
-        self.curiosity.publish(message)
+        self.curiosity.publish(message_of_vector(self.episode, step, self.arm.stamp, observation))
 
 
 def fresh_behaviour(task: Task) -> SampledAction:
