@@ -126,6 +126,35 @@ def test_services_are_answered_by_functions_and_by_coroutines(graph):
     assert (slow.result().message, fast.result().message) == ("slowly", "at once")
 
 
+def flood(node, executor):
+    """Messages that flow without end: each that is heard is followed by the next."""
+    publisher, words = met(node, executor)
+    node.create_subscription(String, "words", publisher.publish, EPISODE_QOS)
+    publisher.publish(String(data="on"))
+    return words
+
+
+def test_timers_and_services_have_their_turn_while_messages_flow(graph):
+    node, executor = graph
+    node.create_service(Trigger, "asked", lambda request, response: response)
+    client, ticks = node.create_client(Trigger, "asked"), []
+    node.create_timer(0.005, lambda: ticks.append(1))
+    spin_until(executor, client.service_is_ready, "the service")
+    words = flood(node, executor)
+    answer = client.call_async(Trigger.Request())
+    spin_until(executor, lambda: answer.done() and len(ticks) > 3, "an answer and ticks")
+    count = len(words)
+    spin_until(executor, lambda: len(words) > count, "messages that still flow")
+
+
+def test_what_is_created_while_messages_flow_is_noticed(graph):
+    words = flood(*graph)
+    spin_until(graph[1], lambda: len(words) > 10, "messages that flow")
+    publisher, others = met(*graph, "others")
+    publisher.publish(String(data="new"))
+    spin_until(graph[1], lambda: others, "a message of the new topic")
+
+
 def test_what_a_callback_raises_reaches_who_spins(graph):
     node, executor = graph
 
