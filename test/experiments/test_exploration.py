@@ -1,5 +1,6 @@
 """Exploration: intervals, verdicts, the placebo, and the experiment itself in small."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -110,6 +111,23 @@ def test_every_weight_is_what_the_committed_trials_say(method):
     trials = load_settings(CONFIG / "exploration_tuning.yaml").tasks["parked_reach"].methods
     for task in load_settings(CONFIG / "exploration.yaml").tasks.values():
         assert task.methods[method] == trials[best]
+
+
+def test_the_page_has_the_figures_of_the_committed_rows():
+    tables = {}
+    for path in (RESULTS / "exploration").rglob("table.md"):
+        tables[path.parent.name] = to_markdown(successes_of(all_rows(path.parent)))
+        assert path.read_text() == tables[path.parent.name]
+    page = (RESULTS.parent / "docs" / "exploration.md").read_text()
+    shown = [line for line in page.splitlines() if re.match(r"\| (visual_)?parked_reach", line)]
+    made = "\n".join([tables["exploration"], tables["physics"]]).splitlines()
+    assert len(shown) > 20
+    assert set(shown) <= set(made)
+    regimes = re.findall(r"^\| `(\w+)` \| .* \| (.+\]) \| (.+\]) \|", page, re.MULTILINE)
+    assert len(regimes) == 5
+    for regime, curiosity, none in regimes:
+        assert f"| curiosity | {curiosity} |" in tables[regime]
+        assert f"| none | {none} |" in tables[regime]
 
 
 def test_the_command_runs_every_method(tmp_path, capsys):
