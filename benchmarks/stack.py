@@ -49,6 +49,7 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
 from bayes_curiosity_ros.tasks.task import Task
+from benchmarks._domain import private_domain
 from benchmarks._empty_server import SERVICE
 from benchmarks._report import report
 
@@ -186,8 +187,7 @@ def in_process_steps_per_s(name: str, at_least: int) -> float:
 @contextmanager
 def nodes(task: str) -> Iterator[None]:
     """The other three processes, on a private domain; beside the curiosity an empty service."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    private_domain()
     wanted = ("--ros-args", "-p", f"task:={task}")
     commands = (
         ("bayes_curiosity_ros.nodes.arm_node", *wanted),

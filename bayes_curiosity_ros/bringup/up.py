@@ -18,7 +18,13 @@ from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup
 from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
 from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log, successes_per_timestep
+from bayes_curiosity_ros.learning.episode_log import (
+    LOG,
+    EpisodeRow,
+    read_log,
+    success_rate,
+    successes_per_timestep,
+)
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.learning.prepare import (
     PrepareOptions,
@@ -29,7 +35,7 @@ from bayes_curiosity_ros.learning.prepare import (
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-LOG, CURVE = "episodes.csv", "learning_curve.png"
+CURVE = "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
 
@@ -219,8 +225,8 @@ def summary(rows: list[EpisodeRow]) -> str:
         f"last {len(last)} episodes {after:.3f}\n"
         f"                 first {long} episodes {successes_per_timestep(start):.3f}  "
         f"last {long} episodes {successes_per_timestep(end):.3f}\n"
-        f"  success rate   first {long} episodes {_rate(start):.0%}  "
-        f"last {long} episodes {_rate(end):.0%}\n"
+        f"  success rate   first {long} episodes {success_rate(start):.0%}  "
+        f"last {long} episodes {success_rate(end):.0%}\n"
         f"  curiosity      {_curiosity(start):+.2f} → {_curiosity(end):+.2f} nats"
     )
 
@@ -245,10 +251,6 @@ def draw(rows: list[EpisodeRow], path: Path, task: str, learner: str, bonus: str
     axes.legend()
     figure.savefig(path, dpi=120)
     plt.close(figure)
-
-
-def _rate(rows: list[EpisodeRow]) -> float:
-    return sum(row.outcome == "success" for row in rows) / max(len(rows), 1)
 
 
 def _curiosity(rows: list[EpisodeRow]) -> float:

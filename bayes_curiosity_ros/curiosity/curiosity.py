@@ -18,7 +18,11 @@ from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder, with_constant
 from bayes_curiosity_ros.curiosity.information import EpisodeGain, information_gains
-from bayes_curiosity_ros.curiosity.regression import BayesianLinearRegression, RegressionConfig
+from bayes_curiosity_ros.curiosity.regression import (
+    FEW_FEATURES,
+    BayesianLinearRegression,
+    RegressionConfig,
+)
 from bayes_curiosity_ros.curiosity.vector_features import VectorFeatures
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
@@ -26,7 +30,6 @@ FORMS = ("nonnegative", "paper", "elliptical")
 POSTERIORS = ("sequential", "frozen", "episodic")
 FEATURES = ("fourier", "plain")
 CHUNK_ROWS = 4096  # bounds the memory of a large batch
-FEW_FEATURES = 64  # so many cost next to nothing to decompose
 CHUNK_NUMBERS = 8_000_000  # likewise, of whitened features side by side
 
 
@@ -187,7 +190,7 @@ class Curiosity:
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take in every observation of each episode, the first and the last included."""
         # All are encoded, and so checked, before the first is taken in.
-        for features in self._joined(self._fitted([each.visited() for each in episodes])):
+        for features in self._fitted(list(self._joined([each.visited() for each in episodes]))):
             self._take_in(features)
 
     def observe(self, observations: Observations) -> None:
@@ -251,21 +254,21 @@ class Curiosity:
                 self.encoder.fit_length_scale(self._latent(Observations.concatenate(episodes)))
         return [self.features(episode) for episode in episodes]
 
-    def _joined(self, episodes: Sequence[Tensor]) -> Iterator[Tensor]:
-        """The same rows in fewer parts, where nothing is forgotten between episodes.
+    def _joined(self, episodes: Sequence[Observations]) -> Iterator[Observations]:
+        """The same observations in fewer parts, where nothing is forgotten between episodes.
 
         With many features a decomposition is dear: most of its rows should be new ones.
         """
         size = self.regression.size
-        needed = 4 * size if size > FEW_FEATURES and self.config.forgetting == 1.0 else 0
-        waiting: list[Tensor] = []
-        for features in episodes:
-            waiting.append(features)
+        needed = 8 * size if size > FEW_FEATURES and self.config.forgetting == 1.0 else 0
+        waiting: list[Observations] = []
+        for episode in episodes:
+            waiting.append(episode)
             if sum(map(len, waiting)) >= needed:
-                yield torch.cat(waiting)
+                yield Observations.concatenate(waiting)
                 waiting.clear()
         if waiting:
-            yield torch.cat(waiting)
+            yield Observations.concatenate(waiting)
 
     def _take_in(self, features: Tensor) -> None:
         self.regression.update(features, forgetting=self.config.forgetting)

@@ -3,7 +3,9 @@
 Equation numbers follow docs/method.md. Everything here is float64. The posterior precision is
 kept as its triangular factor R, P = RᵀR, and updated by a QR decomposition of [R; √β Φ]: adding
 to P itself would round the prior away in directions not yet seen, which are the very ones that
-curiosity is about (the error there grows with βN/α for P, with its square root for R). From R⁻¹,
+curiosity is about (the error there grows with βN/α for P, with its square root for R). Where a
+batch is large and adds little to what is known, the same R comes from W = ΦR⁻¹ in less
+time: R_after = SR with the Cholesky factor S of I + βWᵀW, which is then close to I. From R⁻¹,
 found anew when it is first asked for after an update, φᵀP⁻¹φ = ‖R⁻ᵀφ‖² is a sum of squares: never
 negative.
 """
@@ -24,6 +26,9 @@ from bayes_curiosity_ros.curiosity.workspace import workspace
 from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
 
 BLOCK_COLUMNS = 257  # the default's 256 features and the constant are one block
+PANEL_COLUMNS = 32  # of a triangle, multiplied at a time
+FEW_FEATURES = 64  # so many cost next to nothing to decompose
+LARGEST_TRACE = 1e4  # of a matrix βWᵀW; the Cholesky factor of I + βWᵀW is then exact enough
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,28 @@ def joined_factor(factor: Tensor, rows: Tensor) -> Tensor:
             joined[start : start + width, start + width :] = beside[:width]
             rows = beside[width:]
     return joined
+
+
+def times_triangle(rows: np.ndarray, triangle: np.ndarray, out: np.ndarray) -> None:
+    """Write rows @ triangle, of an upper triangle (size, size), leaving its zeros out."""
+    for start in range(0, len(triangle), PANEL_COLUMNS):
+        end = start + PANEL_COLUMNS
+        np.matmul(rows[:, :end], triangle[:end, start:end], out=out[:, start:end])
+
+
+def turned_factor(factor: Tensor, whitened: np.ndarray, noise_precision: float) -> Tensor | None:
+    """The triangular R with RᵀR = factorᵀ (I + βWᵀW) factor, of whitened rows W.
+
+    None where βWᵀW is too large for its Cholesky factor to be exact in all directions.
+    """
+    gram = torch.from_numpy(whitened.T @ whitened).mul_(noise_precision)
+    if not float(gram.trace()) <= LARGEST_TRACE:  # nor where it is not a number
+        return None
+    gram.diagonal().add_(1.0)
+    turn = torch.linalg.cholesky(gram).mT.contiguous()
+    turned = torch.empty_like(turn)
+    times_triangle(turn.numpy(), factor.numpy(), turned.numpy())
+    return turned
 
 
 class _Factor:
@@ -141,8 +168,7 @@ class BayesianLinearRegression:
         if targets is not None:
             targets = self._checked("targets", targets, self.target_size)
             moment += self.config.noise_precision * features.T @ targets
-        kept, prior = self._decayed(forgetting)
-        factor = joined_factor(kept, torch.cat([prior, self._scaled(features)]))
+        factor = self._factor_with(features, forgetting)
         self._adopt(factor, moment, self.count + len(features))
 
     def replace(self, features: Tensor, count: int) -> None:
@@ -165,6 +191,10 @@ class BayesianLinearRegression:
         if columns == self.size:
             return torch.mm(rows, self.whitener, out=whitened)
         return torch.addmm(self.whitener[-1], rows, self.whitener[:-1], out=whitened)
+
+    def whiten(self, features: np.ndarray, out: np.ndarray) -> None:
+        """Write R⁻ᵀφ of each row, (N, size), in half of the arithmetic that `whitened` takes."""
+        times_triangle(features, self.whitener_array, out)
 
     def quadratic(self, features: Tensor) -> Tensor:
         """φᵀP⁻¹φ of each row, as `whitened` takes them: (N,), ≥ 0 by construction."""
@@ -233,6 +263,17 @@ class BayesianLinearRegression:
     def _scaled(self, features: Tensor) -> Tensor:
         return math.sqrt(self.config.noise_precision) * features
 
+    def _factor_with(self, features: Tensor, forgetting: float) -> Tensor:
+        """The factor of λ(P - αI) + αI + βΦᵀΦ."""
+        if forgetting == 1.0 and len(features) >= self.size > FEW_FEATURES:
+            buffer = workspace.take("whitened", len(features), self.size, torch.float64).numpy()
+            self.whiten(features.numpy(), buffer)
+            turned = turned_factor(self._factor.matrix, buffer, self.config.noise_precision)
+            if turned is not None:
+                return turned
+        kept, prior = self._decayed(forgetting)
+        return joined_factor(kept, torch.cat([prior, self._scaled(features)]))
+
     def _decayed(self, forgetting: float) -> tuple[Tensor, Tensor]:
         """A triangle and further rows whose squares add up to λ(P - αI) + αI."""
         factor, prior = self._factor.matrix, self._prior_factor()
@@ -254,6 +295,7 @@ class BayesianLinearRegression:
         if rows.ndim != 2 or rows.shape[1] != width:
             raise LengthError(f"{name} has shape {tuple(rows.shape)}; expected (count, {width})")
         rows = rows.detach().to(torch.float64)
-        if not torch.isfinite(rows).all():
+        # A finite sum has no other terms, and is found without further memory.
+        if not math.isfinite(float(rows.sum())) and not torch.isfinite(rows).all():
             raise NotFiniteError(f"{name} holds a value that is not finite")
         return rows

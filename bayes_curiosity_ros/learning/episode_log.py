@@ -13,6 +13,7 @@ import numpy as np
 
 from bayes_curiosity_ros.learning.episodes import Episodes
 
+LOG = "episodes.csv"  # in the folder of a run
 RECENT = 10
 LONG = 100
 

@@ -1,8 +1,8 @@
 """The executor of nodes with one thread: rclpy's own, which here keeps its wait set.
 
 rclpy's gathers all entities of a node before every wait, wraps each callback into a task, and
-wakes itself up twice after it. An empty round trip between two of our nodes took 0.51 ms with it
-and takes 0.23 ms with this one (the fastest tenth of calls, on a busy machine).
+wakes itself up twice after it. Empty calls between two of our nodes are about a quarter faster
+with this one (`benchmarks.stack`, quiet).
 
 Every entity that is waited for costs another 4 µs per wait, and most are services that nobody
 calls. So while messages flow, only messages and answers are waited for, and the rest is looked at

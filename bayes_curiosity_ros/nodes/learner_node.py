@@ -25,7 +25,7 @@ from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.cell import EpisodeAbortedError
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
-from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow, progress_line
+from bayes_curiosity_ros.learning.episode_log import LOG, EpisodeLog, EpisodeRow, progress_line
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gatherer import CellGatherer
 from bayes_curiosity_ros.learning.perception import seen_with, vectors_for
@@ -43,7 +43,6 @@ from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.taps import HEARD
 from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter
 
-LOG = "episodes.csv"
 OUTCOMES = {
     "success": EpisodeSummary.SUCCESS,
     "failure": EpisodeSummary.FAILURE,

@@ -11,9 +11,13 @@ from hypothesis.extra.numpy import arrays
 
 from bayes_curiosity_ros.curiosity.regression import (
     BLOCK_COLUMNS,
+    FEW_FEATURES,
+    PANEL_COLUMNS,
     BayesianLinearRegression,
     RegressionConfig,
     joined_factor,
+    times_triangle,
+    turned_factor,
 )
 from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
 
@@ -180,6 +184,45 @@ def test_a_factor_of_several_blocks_equals_one_decomposition(size, count):
         assert torch.equal(ours, whole)
     torch.testing.assert_close(ours.T @ ours, whole.T @ whole, rtol=0, atol=1e-11 * size)
     torch.testing.assert_close(ours.abs(), whole.abs(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, PANEL_COLUMNS, PANEL_COLUMNS + 1, 257])
+def test_a_product_with_a_triangle_leaves_only_zeros_out(size):
+    rng = np.random.default_rng(size)
+    rows, triangle = rng.normal(size=(7, size)), np.triu(rng.normal(size=(size, size)))
+    product = np.full((7, size), math.nan)
+    times_triangle(rows, triangle, product)
+    np.testing.assert_allclose(product, rows @ triangle, rtol=0, atol=1e-12)
+
+
+def smooth_rows(seed: int, count: int, size: int) -> torch.Tensor:
+    """Fourier features of points on a plane: most directions are hardly ever seen."""
+    waves = np.random.default_rng(0).normal(size=(2, size))
+    points = np.random.default_rng(seed).normal(size=(count, 2))
+    return torch.from_numpy(math.sqrt(2 / size) * np.cos(points @ waves + np.arange(size)))
+
+
+@pytest.mark.parametrize("size", [FEW_FEATURES + 1, 257])
+def test_a_large_batch_that_adds_little_gives_the_decomposition_s_factor(size):
+    """For 40 batches after each other, also where the posterior is still next to the prior."""
+    regression = BayesianLinearRegression(size, CONFIG)
+    expected = regression.state_dict()["factor"]
+    probe, turned = smooth_rows(99, 50, size), 0
+    for seed in range(40):
+        rows = smooth_rows(seed, 2 * size, size)
+        scaled = math.sqrt(CONFIG.noise_precision) * rows
+        whitened = (rows @ regression.whitener).numpy()
+        turned += turned_factor(expected, whitened, CONFIG.noise_precision) is not None
+        regression.update(rows)
+        expected = joined_factor(expected, scaled)
+        factor = regression.state_dict()["factor"]
+        assert (factor.tril(-1) == 0).all()
+        ours = regression.quadratic(probe).log1p()
+        exact = torch.linalg.solve_triangular(expected.T, probe.T, upper=False)
+        torch.testing.assert_close(ours, exact.square().sum(dim=0).log1p(), rtol=0, atol=1e-10)
+        determinant = float(2.0 * expected.diagonal().abs().log().sum())
+        assert regression.log_determinant == pytest.approx(determinant, abs=1e-9)
+    assert 10 < turned < 40
 
 
 def test_features_that_overflow_change_nothing():

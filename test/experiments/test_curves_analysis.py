@@ -130,5 +130,6 @@ def test_names_and_styles_of_what_is_registered_and_of_what_is_not():
     assert (method_label("a_new_one"), task_title("a_new_task")) == ("a new one", "a new task")
     assert task_title("visual_reach") == "visuomotor reach"
     styles = styles_of(["one", "curiosity", "two", "three", "four", "five", "none"])
-    assert len(set(styles.values())) == 6  # four spare ones, then over again
+    assert len(set(styles.values())) == len(styles)
+    assert len(styles_of([f"method {index}" for index in range(20)])) == 20  # over again
     assert styles_of(["curiosity"])["curiosity"] == styles["curiosity"]

@@ -112,7 +112,7 @@ def test_the_curves_are_whole():
     assert max(weights) / min(weights) >= 100
 
 
-@pytest.mark.parametrize("path", sorted(CONFIG.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(CONFIG.rglob("*.yaml")), ids=lambda path: path.stem)
 def test_every_shipped_file_can_be_read(path):
     assert load_settings(path).cells()
 

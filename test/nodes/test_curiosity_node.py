@@ -224,6 +224,8 @@ def test_late_joiners_get_the_state(caller):
     caller.update(1, vectors(30))
     latched = inbox(caller.background, CuriosityState, "curiosity/state", LATCHED_QOS)
     state = latched.get(timeout=WAIT_S)
+    while state.trained:  # of a node of an earlier file, on its way out; ours is not
+        state = latched.get(timeout=WAIT_S)
     assert (state.observations, state.episodes, state.trained) == (30, 1, False)
     assert len(state.model_id) == 12
     assert state.form == "nonnegative"

@@ -18,7 +18,7 @@ import numpy as np
 from bayes_curiosity_ros.bringup import arguments as bringup
 from bayes_curiosity_ros.bringup.processes import ProcessGroup
 from bayes_curiosity_ros.bringup.table import nodes, parameter_files
-from bayes_curiosity_ros.bringup.up import LOG, add_bringup_arguments, words_of
+from bayes_curiosity_ros.bringup.up import add_bringup_arguments, words_of
 from bayes_curiosity_ros.configuration.ranges import parse_ranges
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.environment import node_environment
@@ -31,7 +31,7 @@ from bayes_curiosity_ros.experiments.engine.arguments import (
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Record, Row
 from bayes_curiosity_ros.experiments.engine.settings import digest
 from bayes_curiosity_ros.experiments.engine.store import Store
-from bayes_curiosity_ros.learning.episode_log import EpisodeRow, read_log
+from bayes_curiosity_ros.learning.episode_log import LOG, EpisodeRow, read_log
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
 from bayes_curiosity_ros.learning.settings import CHECKPOINT

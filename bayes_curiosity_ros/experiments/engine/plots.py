@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.experiments.engine.statistics import Interval
 from bayes_curiosity_ros.tasks.registry import TASKS
 
 matplotlib.use("Agg")
@@ -20,7 +21,7 @@ from matplotlib.ticker import EngFormatter
 Band = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower end, middle, upper end: (K,) each
 
 # Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
-Style = tuple[str, str | tuple[int, tuple[int, int]]]
+Style = tuple[str, str | tuple[int, tuple[int, ...]]]
 STYLES: dict[str, Style] = {
     "curiosity": ("#0072B2", "-"),
     "rnd": ("#D55E00", "--"),
@@ -83,6 +84,13 @@ def draw_bands(axes: Axes, bands: Mapping[str, tuple[np.ndarray, Band]]) -> None
         label = method_label(name)
         axes.plot(times, middle, linestyle=line, color=color, label=label, linewidth=1.8)
         axes.fill_between(times, lower, upper, color=color, alpha=0.18, linewidth=0)
+
+
+def band_of(intervals: Iterable[Interval]) -> Band:
+    """The band through these intervals."""
+    ends = np.array([(each.lower, each.value, each.upper) for each in intervals])
+    lower, middle, upper = ends.T
+    return lower, middle, upper
 
 
 def save(figure: Figure, path: Path) -> None:

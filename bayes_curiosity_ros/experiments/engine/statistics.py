@@ -45,6 +45,12 @@ class Interval:
     lower: float
     upper: float
 
+    def against(self, other: Interval) -> str:
+        """Whether this one is "above" or "below" another; "" where they meet."""
+        if self.lower > other.upper:
+            return "above"
+        return "below" if self.upper < other.lower else ""
+
     def __str__(self) -> str:
         return f"{self.value:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
 

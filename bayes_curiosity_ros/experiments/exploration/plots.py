@@ -9,7 +9,14 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
-from bayes_curiosity_ros.experiments.engine.plots import Band, draw_bands, dress, save, task_title
+from bayes_curiosity_ros.experiments.engine.plots import (
+    Band,
+    band_of,
+    draw_bands,
+    dress,
+    save,
+    task_title,
+)
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap
 from bayes_curiosity_ros.experiments.exploration.analysis import Successes
 
@@ -35,9 +42,4 @@ def _band(successes: Successes) -> tuple[np.ndarray, Band]:
     begin = max(times[0] for times in successes.timesteps)
     end = min(times[-1] for times in successes.timesteps)
     grid = np.linspace(begin, end, POINTS)
-    intervals = [bootstrap(values, RESAMPLES) for values in successes.at(grid).T]
-    lower, value, upper = (
-        np.array([getattr(each, name) for each in intervals])
-        for name in ("lower", "value", "upper")
-    )
-    return grid, (lower, value, upper)
+    return grid, band_of(bootstrap(values, RESAMPLES) for values in successes.at(grid).T)

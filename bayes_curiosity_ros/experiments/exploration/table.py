@@ -45,10 +45,7 @@ def _row(cell: Cell, successes: Successes, cells: Mapping[Cell, Successes]) -> l
 def _verdict(theirs: Successes, ours: Successes | None) -> str:
     if ours is None or ours is theirs:
         return "–"
-    mine, other = ours.interval(), theirs.interval()
-    if other.upper < mine.lower:
-        return "below"
-    return "above" if other.lower > mine.upper else "not told apart"
+    return theirs.interval().against(ours.interval()) or "not told apart"
 
 
 def _median(steps: np.ndarray) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +67,7 @@ def side_by_side(clips: list[list[np.ndarray]], titles: tuple[str, ...]) -> Iter
     longest = max(map(len, clips)) + PAUSE
     held = [clip + [clip[-1]] * (longest - len(clip)) for clip in clips]
     bars = [_bar(title, clip[0].shape[1]) for title, clip in zip(titles, clips, strict=True)]
-    for frames in zip_longest(*held):
+    for frames in zip(*held, strict=True):
         columns = [np.concatenate([bar, frame]) for bar, frame in zip(bars, frames, strict=True)]
         gap = np.full((len(columns[0]), GAP_PX, 3), 255, np.uint8)
         parts = [part for column in columns for part in (column, gap)]

@@ -15,7 +15,15 @@ from matplotlib.patches import Circle, Rectangle
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import PercentFormatter
 
-from bayes_curiosity_ros.experiments.engine.plots import Style, draw_bands, dress, save, styles_of
+from bayes_curiosity_ros.experiments.engine.plots import (
+    Band,
+    Style,
+    band_of,
+    draw_bands,
+    dress,
+    save,
+    styles_of,
+)
 from bayes_curiosity_ros.experiments.parked.verdict import at_the_end, share_of
 from bayes_curiosity_ros.learning.episode_log import LONG, EpisodeRow
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
@@ -80,16 +88,12 @@ def _draw_success(axes: Axes, runs: Mapping[str, Seen]) -> None:
     axes.grid(alpha=0.2)
 
 
-def success_band(
-    episodes: Sequence[EpisodeRow],
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def success_band(episodes: Sequence[EpisodeRow]) -> tuple[np.ndarray, Band]:
     """Success of the last `LONG` episodes on the way: control steps, and lower, value, upper."""
     first = min(FEW, len(episodes))  # of fewer, the interval would be all of the panel
     ends = np.unique(np.linspace(first, len(episodes), POINTS).round().astype(int))
-    found = [share_of(episodes[max(0, end - LONG) : end]).interval for end in ends]
     times = np.array([episodes[end - 1].timesteps for end in ends])
-    lower, value, upper = np.array([(each.lower, each.value, each.upper) for each in found]).T
-    return times, (lower, value, upper)
+    return times, band_of(share_of(episodes[max(0, end - LONG) : end]).interval for end in ends)
 
 
 def _draw_places(

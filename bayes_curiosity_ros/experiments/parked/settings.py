@@ -21,6 +21,7 @@ from bayes_curiosity_ros.experiments.engine.settings import (
     load_settings,
 )
 from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.learning.episode_log import LOG
 from bayes_curiosity_ros.learning.policy import PolicyConfig
 from bayes_curiosity_ros.learning.preparation import Preparation, PreparedFiles, Tell
 from bayes_curiosity_ros.learning.settings import CHECKPOINT, LearnerConfig
@@ -35,7 +36,6 @@ TASK, LEARNER = "parked_reach", "trpo"
 OVER_ROS = "curiosity"
 IN_PROCESS = ("none", "placebo")
 METHODS = (OVER_ROS, *IN_PROCESS)
-LOG = "episodes.csv"
 
 
 @dataclass(frozen=True)

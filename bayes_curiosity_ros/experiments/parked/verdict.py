@@ -54,14 +54,6 @@ def at_the_end(episodes: Sequence[EpisodeRow]) -> Share:
     return share_of(episodes[-max(1, round(FINAL_SHARE * len(episodes))) :])
 
 
-def compared(ours: Share, theirs: Share) -> str:
-    """Ours against theirs: above or below where the intervals do not meet, else undecided."""
-    mine, other = ours.interval, theirs.interval
-    if mine.lower > other.upper:
-        return "above"
-    return "below" if mine.upper < other.lower else "undecided"
-
-
 def verdict(ends: Mapping[str, Share]) -> str:
     """What the intervals say of curiosity, in plain words.
 
@@ -69,9 +61,10 @@ def verdict(ends: Mapping[str, Share]) -> str:
         ends: success at the end, by method; curiosity and at least one to compare with.
     """
     others = [name for name in ends if name != OVER_ROS]
-    said = {name: compared(ends[OVER_ROS], ends[name]) for name in others}
+    mine = ends[OVER_ROS].interval
+    said = {name: mine.against(ends[name].interval) for name in others}
     worse = [name for name in others if said[name] == "below"]
-    alike = [name for name in others if said[name] == "undecided"]
+    alike = [name for name in others if not said[name]]
     ours = f"{_percent(ends, OVER_ROS)} of the episodes succeed with curiosity"
     if worse:
         return f"No: {ours}, but {_listed(worse, ends)}; the intervals do not meet."
