@@ -1,8 +1,9 @@
 """What does a control step cost across four processes?
 
-A task of the arm in lockstep: this process plays the learner, with the learner's own clients; arm,
-camera and curiosity are nodes with their defaults, the arm in the cell that `make run` has. Held against the same episodes in one process,
-and against empty round trips, a std_srvs/Trigger from one process to another and back:
+A task of the arm in lockstep, in the kinematic cell as in `make run`: this process plays the
+learner, with the learner's own clients; arm, camera and curiosity are nodes with their defaults.
+Held against the same episodes in one process, and against empty round trips, a std_srvs/Trigger
+from one process to another and back:
 `empty_round_trip` is between two plain nodes with rclpy's own executor, the same yardstick
 whatever our nodes do; `own_round_trip` is from this learner to the curiosity node's process, with
 the executors that the stack has. Steps and calls are measured in turn; whoever is not measured
@@ -48,6 +49,7 @@ from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
+from bayes_curiosity_ros.nodes.wire import WirePublisher
 from bayes_curiosity_ros.tasks.task import Task
 from benchmarks._domain import private_domain
 from benchmarks._empty_server import SERVICE
@@ -119,7 +121,9 @@ class StackLearner(QuietTopics, Node):
         self.waiter = Waiter(executor, ending)
         self.task = config.make_task()
         self.behaviour = fresh_behaviour(self.task)
-        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
+        self._observations = self.create_publisher(
+            Observation, "observation", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self.arm = TimedArm(self, self.waiter, self.task, 5.0, 60.0, True)
         self.curiosity = TimedCuriosity(self, self.waiter, self._observations, 5.0)
         self.arm.sent, self.curiosity.came = {}, {}
@@ -272,7 +276,8 @@ def main() -> None:
         in_process_steps_per_s(config, options.steps),
         unit="control steps/s",
         higher_is_better=True,
-        note=f"{options.steps} {options.dynamics} steps of {options.task}, resets and updates included",
+        note=f"{options.steps} steps of {options.task} ({options.dynamics}), resets and updates "
+        "included",
     )
     report_against_calls(
         "empty_round_trip", found.rates, found.floors, "plain nodes, rclpy's executor; bar 0.45"

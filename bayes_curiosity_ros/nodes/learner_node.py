@@ -42,6 +42,7 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.taps import HEARD
 from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter
+from bayes_curiosity_ros.nodes.wire import WirePublisher
 
 OUTCOMES = {
     "success": EpisodeSummary.SUCCESS,
@@ -103,7 +104,9 @@ class LearnerNode(QuietTopics, Node):
         return client, client.paid
 
     def _create_interfaces(self) -> None:
-        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
+        self._observations = self.create_publisher(
+            Observation, "observation", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self._episodes = self.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
         self._status = self.create_publisher(LearnerStatus, "learner/status", LATCHED_QOS)
         self._stops = self.create_publisher(String, "arm/stop", 10)

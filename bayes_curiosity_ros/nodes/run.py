@@ -42,9 +42,9 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
         executor.add_node(node)
         # A timer of the node's wakes the executor for less than a timeout of every wait would.
         node.create_timer(WAKE_S, lambda: None)
-        while rclpy.ok() and not ending.wanted:
+        while not ending.wanted:
             executor.spin_once()
-        reason, code = ending.wanted or "the graph was shut down", 0
+        reason, code = ending.wanted, 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
     except BayesCuriosityError as error:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import array
-import copy
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from std_msgs.msg import Header
 
 from bayes_curiosity_interfaces.msg import Observation, ObservationBatch
 from bayes_curiosity_ros.curiosity.data import Observations, rgbd_images
 from bayes_curiosity_ros.errors import EmptyBatchError, ImageError, LengthError
 from bayes_curiosity_ros.nodes.conversions.pixels import color_pixels, depth_pixels
 from bayes_curiosity_ros.nodes.conversions.values import doubles
-
-# Its empty images are shared: to make new ones costs more than all the rest of a message.
-_BLANK = Observation()
+from bayes_curiosity_ros.nodes.wire import fresh
 
 
 def observations_of_batch(batch: ObservationBatch) -> Observations:
@@ -41,9 +37,9 @@ def batch_of_observations(observations: Observations) -> ObservationBatch:
 
 
 def message_of_vector(episode: int, step: int, stamp: Time, vector: np.ndarray) -> Observation:
-    """One step's observation, (D,); replace its images where there are any, never change them."""
-    message = copy.copy(_BLANK)
-    message.header = Header(stamp=stamp)
+    """One step's observation, (D,), without images."""
+    message = fresh(Observation)
+    message.header.stamp = stamp
     message.episode, message.step = episode, step
     message.vector = doubles(vector)
     return message
