@@ -21,6 +21,7 @@ from typing import Any
 
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.subscription import Subscription
 
 HEADER = b"\x00\x01\x00\x00"  # of bytes in plain CDR, little endian
 LENGTH = struct.Struct("<I")
@@ -55,6 +56,14 @@ class Taking:
 
     def __call__(self, data: bytes) -> None:
         self._callback(read(self._kind, data))
+
+
+def unserved(kind: type, subscription: Subscription) -> Iterator[Any]:
+    """Messages of this type that came to a subscription, and no callback took yet."""
+    handle = subscription.handle
+    with handle:
+        while (taken := handle.take_message(kind, True)) is not None:
+            yield read(kind, taken[0])
 
 
 def fresh(kind: type) -> Any:
