@@ -189,14 +189,16 @@ class Curiosity:
 
     def update(self, episodes: Sequence[Transitions]) -> None:
         """Take in every observation of each episode, the first and the last included."""
+        groups = list(self._grouped([each.visited() for each in episodes]))
         # All are encoded, and so checked, before the first is taken in.
-        for features in self._fitted(list(self._joined([each.visited() for each in episodes]))):
-            self._take_in(features)
+        encoded = self._fitted([Observations.concatenate(group) for group in groups])
+        for group, features in zip(groups, encoded, strict=True):
+            self._take_in(features, [len(episode) for episode in group])
 
     def observe(self, observations: Observations) -> None:
         """Take in one episode's observations."""
         for features in self._fitted([observations]):
-            self._take_in(features)
+            self._take_in(features, [len(observations)])
 
     def reset(self) -> None:
         """Back to the prior; the encoder stays."""
@@ -254,24 +256,29 @@ class Curiosity:
                 self.encoder.fit_length_scale(self._latent(Observations.concatenate(episodes)))
         return [self.features(episode) for episode in episodes]
 
-    def _joined(self, episodes: Sequence[Observations]) -> Iterator[Observations]:
-        """The same observations in fewer parts, where nothing is forgotten between episodes.
+    def _grouped(self, episodes: Sequence[Observations]) -> Iterator[list[Observations]]:
+        """The same episodes in groups that are taken in at once.
 
         With many features a decomposition is dear: most of its rows should be new ones.
         """
         size = self.regression.size
-        needed = 8 * size if size > FEW_FEATURES and self.config.forgetting == 1.0 else 0
+        needed = 8 * size if size > FEW_FEATURES else 0
         waiting: list[Observations] = []
         for episode in episodes:
             waiting.append(episode)
             if sum(map(len, waiting)) >= needed:
-                yield Observations.concatenate(waiting)
-                waiting.clear()
+                yield waiting
+                waiting = []
         if waiting:
-            yield Observations.concatenate(waiting)
+            yield waiting
 
-    def _take_in(self, features: Tensor) -> None:
-        self.regression.update(features, forgetting=self.config.forgetting)
+    def _take_in(self, features: Tensor, lengths: Sequence[int]) -> None:
+        """Take in episodes of these lengths; each is forgotten a little by every later one."""
+        forgetting = self.config.forgetting
+        if forgetting != 1.0 and len(lengths) > 1:
+            later = np.repeat(np.arange(len(lengths))[::-1], lengths)
+            features = features * torch.from_numpy(forgetting ** (later / 2))[:, None]
+        self.regression.update(features, forgetting=forgetting ** len(lengths))
 
     def _gains_of_chunk(self, episodes: Sequence[Observations]) -> list[np.ndarray]:
         lengths = [len(episode) for episode in episodes]

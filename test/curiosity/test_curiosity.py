@@ -189,6 +189,19 @@ def test_the_fast_road_follows_every_change_of_encoder_and_posterior(features, c
     assert_equal_to_the_encoder()
 
 
+def test_episodes_taken_in_at_once_are_forgotten_as_one_by_one():
+    together, apart = (curiosity(forgetting=0.9) for _ in range(2))
+    episodes = [episode(seed) for seed in range(12)]
+    for bonus in (together, apart):
+        bonus.update([episode(99)])  # decides the features' length scale
+    together.update(episodes)
+    for each in episodes:
+        apart.update([each])
+    np.testing.assert_allclose(
+        together.evaluate(episodes), apart.evaluate(episodes), rtol=1e-10, atol=0
+    )
+
+
 def test_forgetting_revives_novelty():
     remembers, forgets = curiosity(), curiosity(forgetting=0.5)
     for bonus in (remembers, forgets):
