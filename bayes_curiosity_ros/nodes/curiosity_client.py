@@ -18,6 +18,7 @@ from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
+from bayes_curiosity_ros.nodes.wire import read, unserved
 
 SERVICES = {
     "evaluate": Evaluate,
@@ -75,7 +76,7 @@ class CuriosityClient:
         self.lost = 0
         self.paid = GatheredBonus()
         self._inbox = node.create_subscription(
-            IntrinsicReward, "intrinsic_reward", self._take, EPISODE_QOS
+            IntrinsicReward, "intrinsic_reward", self._take_all, EPISODE_QOS, raw=True
         )
 
     def wait_until_there(self, timeout_s: float) -> None:
@@ -106,7 +107,7 @@ class CuriosityClient:
         self._settle()
         count = len(observations)
         try:
-            self._waiter.until(lambda: len(self._rewards) >= count, REWARDS_S, "rewards")
+            self._waiter.until(lambda: self._received() >= count, REWARDS_S, "rewards")
             scores = self._gathered(count)
         except WaitTimeoutError:
             self.lost += count - len(self._rewards)
@@ -173,6 +174,17 @@ class CuriosityClient:
         for observation in self._held:
             self._observations.publish(observation)
         self._held.clear()
+
+    def _take_all(self, data: bytes) -> None:
+        """Take a reward and those that came after it; no control step waits for one of them."""
+        self._take(read(IntrinsicReward, data))
+        self._received()
+
+    def _received(self) -> int:
+        """Number of the episode's rewards that are there."""
+        for message in unserved(IntrinsicReward, self._inbox):
+            self._take(message)
+        return len(self._rewards)
 
     def _take(self, message: IntrinsicReward) -> None:
         if message.episode == self._episode:

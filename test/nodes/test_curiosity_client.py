@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
 from bayes_curiosity_interfaces.msg import (
@@ -18,27 +19,40 @@ from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, Curiosit
 
 
 class Pretended:
-    """Node, waiter, publisher and service client in one; whoever waits gets the answer."""
+    """Node, waiter, publisher, subscription and service client in one; whoever waits gets the
+    answer."""
 
     def __init__(self):
         self.published, self.asked, self.code = [], [], Status.OK
         self.state = CuriosityState()
+        self.rewards, self.handle = [], self
 
     def create_client(self, kind, name):
         return self
 
-    def create_subscription(self, kind, name, take, qos):
+    def create_subscription(self, kind, name, take, qos, raw=False):
         if kind is CuriosityState:
             take(self.state)
         else:
             self.take = take
+        return self
 
     def destroy_subscription(self, subscription):
         pass
 
     def publish(self, message):
         self.published.append((message.episode, message.step))
-        self.take(IntrinsicReward(episode=message.episode, step=message.step, reward=1.0))
+        reward = IntrinsicReward(episode=message.episode, step=message.step, reward=1.0)
+        self.rewards.append(serialize_message(reward))
+
+    def take_message(self, kind, raw):
+        return (self.rewards.pop(0), {}) if self.rewards else None
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        pass
 
     def until(self, ready, timeout_s, what):
         assert ready(), what
@@ -95,6 +109,15 @@ def test_an_episode_that_is_over_first_waits_for_the_one_before(client, graph):
     client.finish(Observations(np.zeros((2, 3))))
     assert graph.published[2:] == [(2, 0), (2, 1)]
     assert [request.episode for request, _ in graph.asked] == [1, 2]
+
+
+def test_one_callback_takes_all_rewards_that_came(client, graph):
+    graph.answered()
+    run(client, 2, steps=3)
+    graph.take(graph.rewards.pop(0))
+    assert not graph.rewards
+    rewards, _ = client.finish(Observations(np.zeros((3, 3))))
+    np.testing.assert_array_equal(rewards, [1.0, 1.0, 1.0])
 
 
 def test_a_refused_update_ends_the_run(client, graph):
