@@ -25,6 +25,7 @@ from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from benchmarks._report import report
 from benchmarks._sequential import FROZEN, many_features, streamed, whole_episodes
+from benchmarks._threads import limit_threads
 from benchmarks._turns import Call, medians
 
 BATCHES = (1, 64, 2048)
@@ -125,13 +126,18 @@ def observations_per_s(name: str, ours: float, peer: float, note: str) -> float:
     return report(name, ours, peer, unit="observations/s", higher_is_better=True, note=note)
 
 
-def main() -> None:
-    """Measure and report everything, or what `--only` names."""
+def parsed() -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--threads", type=int, default=1, help="of torch, on both sides")
+    parser.add_argument("--threads", type=int, default=1, help="of torch and NumPy, on both sides")
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--only", default="", help="for instance vector/2048 or episodes")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and report everything, or what `--only` names."""
+    arguments = parsed()
     torch.set_num_threads(arguments.threads)
     for case in VECTOR_SIZE:
         for batch in BATCHES:
@@ -147,4 +153,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    limit_threads(parsed().threads)
     main()

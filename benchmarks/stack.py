@@ -1,8 +1,9 @@
 """What does a control step cost across four processes?
 
-A task of the arm in lockstep: this process plays the learner, with the learner's own clients; arm,
-camera and curiosity are nodes with their defaults. Held against the same episodes in one process,
-and against empty round trips, a std_srvs/Trigger from one process to another and back:
+A task of the arm in lockstep, in the kinematic cell as in `make run`: this process plays the
+learner, with the learner's own clients; arm, camera and curiosity are nodes with their defaults.
+Held against the same episodes in one process, and against empty round trips, a std_srvs/Trigger
+from one process to another and back:
 `empty_round_trip` is between two plain nodes with rclpy's own executor, the same yardstick
 whatever our nodes do; `own_round_trip` is from this learner to the curiosity node's process, with
 the executors that the stack has. Steps and calls are measured in turn; whoever is not measured
@@ -42,12 +43,13 @@ from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
 from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
-from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.conversions.observations import message_of_vector
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
+from bayes_curiosity_ros.nodes.wire import WirePublisher
 from bayes_curiosity_ros.tasks.task import Task
 from benchmarks._domain import private_domain
 from benchmarks._empty_server import SERVICE
@@ -112,14 +114,16 @@ class EmptyCalls:
 class StackLearner(QuietTopics, Node):
     """The learner's clients without the learning."""
 
-    def __init__(self, name: str, ending: Ending) -> None:
+    def __init__(self, config: LearnerConfig, ending: Ending) -> None:
         super().__init__("learner")
         executor = one_thread()
         executor.add_node(self)
         self.waiter = Waiter(executor, ending)
-        self.task = LearnerConfig(task=name).make_task()
+        self.task = config.make_task()
         self.behaviour = fresh_behaviour(self.task)
-        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
+        self._observations = self.create_publisher(
+            Observation, "observation", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self.arm = TimedArm(self, self.waiter, self.task, 5.0, 60.0, True)
         self.curiosity = TimedCuriosity(self, self.waiter, self._observations, 5.0)
         self.arm.sent, self.curiosity.came = {}, {}
@@ -147,9 +151,7 @@ class StackLearner(QuietTopics, Node):
         return np.array([1e3 * (came[key] - sent[key]) for key in sent if key in came])
 
     def _publish(self, step: int, observation: np.ndarray) -> None:
-        message = Observation(episode=self.episode, step=step, vector=doubles(observation))
-        message.header.stamp = self.arm.stamp
-        self.curiosity.publish(message)
+        self.curiosity.publish(message_of_vector(self.episode, step, self.arm.stamp, observation))
 
 
 def fresh_behaviour(task: Task) -> SampledAction:
@@ -165,9 +167,9 @@ def _score(keeper: CuriosityKeeper, episode: int, step: int, observation: np.nda
     keeper.observe(episode, step, Observations(observation[None]))
 
 
-def in_process_steps_per_s(name: str, at_least: int) -> float:
+def in_process_steps_per_s(config: LearnerConfig, at_least: int) -> float:
     """The same episodes, scored and taken in alike, without a graph."""
-    task = LearnerConfig(task=name).make_task()
+    task = config.make_task()
     behaviour = fresh_behaviour(task)
     keeper = CuriosityKeeper(KeeperConfig(encoder=EncoderConfig(task.observation_size)))
     start, steps, episode = time.perf_counter(), 0, 0
@@ -187,13 +189,13 @@ def in_process_steps_per_s(name: str, at_least: int) -> float:
 
 
 @contextmanager
-def nodes(task: str) -> Iterator[None]:
+def nodes(config: LearnerConfig) -> Iterator[None]:
     """The other three processes, on a private domain; beside the curiosity an empty service."""
     private_domain()
-    wanted = ("--ros-args", "-p", f"task:={task}")
+    task = ("--ros-args", "-p", f"task:={config.task}")
     commands = (
-        ("bayes_curiosity_ros.nodes.arm_node", *wanted),
-        ("bayes_curiosity_ros.nodes.camera_node", *wanted),
+        ("bayes_curiosity_ros.nodes.arm_node", *task, "-p", f"dynamics:={config.dynamics}"),
+        ("bayes_curiosity_ros.nodes.camera_node", *task),
         ("benchmarks._service_server",),
         ("benchmarks._empty_server",),
     )
@@ -226,12 +228,12 @@ class Measured:
     lost: int
 
 
-def measure(task: str, steps: int) -> Measured:
+def measure(config: LearnerConfig, steps: int) -> Measured:
     """Steps and empty calls in turn: a neighbour who comes and goes slows both."""
-    with nodes(task):
+    with nodes(config):
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         ending = Ending()
-        learner, plain = StackLearner(task, ending), EmptyCalls.plain(ending)
+        learner, plain = StackLearner(config, ending), EmptyCalls.plain(ending)
         learner.steps_per_s(WARM_UP_STEPS)
         learner.arm.sent.clear()
         each = max(1, steps // ROUNDS)
@@ -262,17 +264,20 @@ def main() -> None:
     """Print `stack/…`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", default="parked_reach", help="(default: %(default)s)")
+    parser.add_argument("--dynamics", default="kinematic", help="(default: %(default)s)")
     parser.add_argument("--steps", type=int, default=5000, help="control steps over the graph")
     options = parser.parse_args()
-    found = measure(options.task, options.steps)
+    config = LearnerConfig(task=options.task, dynamics=options.dynamics)
+    found = measure(config, options.steps)
     rate = float(np.median(found.rates))
     report(
         "stack/steps_per_s/in_process",
         rate,
-        in_process_steps_per_s(options.task, options.steps),
+        in_process_steps_per_s(config, options.steps),
         unit="control steps/s",
         higher_is_better=True,
-        note=f"{options.steps} steps of {options.task}, resets and updates included",
+        note=f"{options.steps} steps of {options.task} ({options.dynamics}), resets and updates "
+        "included",
     )
     report_against_calls(
         "empty_round_trip", found.rates, found.floors, "plain nodes, rclpy's executor; bar 0.45"

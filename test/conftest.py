@@ -19,7 +19,7 @@ os.environ.update(
 # Small networks gain nothing from more threads, and lose much where cores are few.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Files that keep a worker busy for the longest time.
-LONGEST = {"test_docs.py", "test_recorder.py"}
+LONGEST = {"test_docs.py", "test_jaco_grasp.py", "test_recorder.py"}
 # Whoever asks for one of these starts nodes.
 NODE_FIXTURES = {"background", "nodes", "shell", "start"}
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from benchmarks import _timing, _turns
 
@@ -55,6 +58,22 @@ class PretendedPeer:
 def test_every_benchmark_has_a_smallest_case() -> None:
     names = {path.stem for path in FOLDER.glob("[!_]*.py")}
     assert names == set(SMALLEST) | NEEDS_THE_STACK
+
+
+def test_the_threads_of_a_benchmark_are_numpys_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[list[str], dict[str, str]]] = []
+    monkeypatch.setattr(os, "execve", lambda _, words, given: started.append((words, given)))
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)  # those of all other tests
+    monkeypatch.setattr(sys, "argv", ["curiosity", "--threads", "3", "--only", "nothing"])
+    for threads, times in ((1, 1), (3, 0)):
+        started.clear()
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            monkeypatch.setenv(name, str(threads))
+        runpy.run_path(str(FOLDER / "curiosity.py"), run_name="__main__")
+        assert len(started) == times
+        for words, given in started:
+            assert words[1:] == sys.orig_argv[1:]
+            assert given["OPENBLAS_NUM_THREADS"] == given["OMP_NUM_THREADS"] == "3"
 
 
 @pytest.mark.parametrize("name", sorted(NEEDS_THE_STACK))

@@ -154,6 +154,7 @@ class Curiosity:
         shape = encoder.config
         size = shape.fourier_features if self._fourier else shape.latent_size
         self.regression = BayesianLinearRegression(size + 1, self.config.regression)
+        self._prior = copy.copy(self.regression)
         self._vector_features = VectorFeatures(self.encoder, self._fourier)
 
     def score(self, observations: Observations) -> Scores:
@@ -221,9 +222,7 @@ class Curiosity:
     def start(self) -> BayesianLinearRegression:
         """The posterior that an episode which begins now is priced with; later updates do not
         reach it. Costs nothing: an update replaces the posterior's tensors."""
-        if self.config.posterior == "episodic":
-            return BayesianLinearRegression(self.regression.size, self.config.regression)
-        return copy.copy(self.regression)
+        return copy.copy(self._prior if self.config.posterior == "episodic" else self.regression)
 
     def whitened(
         self, observations: Observations, regression: BayesianLinearRegression

@@ -147,7 +147,7 @@ class BayesianLinearRegression:
     def reset(self) -> None:
         """Forget all observations: back to the prior."""
         moment = torch.zeros(self.size, self.target_size, dtype=torch.float64)
-        self._adopt(self._prior_factor(), moment, 0)
+        self._adopt(_Factor(self._prior_factor()), moment, 0)
 
     def update(
         self, features: Tensor, targets: Tensor | None = None, forgetting: float = 1.0
@@ -169,14 +169,14 @@ class BayesianLinearRegression:
             targets = self._checked("targets", targets, self.target_size)
             moment += self.config.noise_precision * features.T @ targets
         factor = self._factor_with(features, forgetting)
-        self._adopt(factor, moment, self.count + len(features))
+        self._adopt(_Factor(factor), moment, self.count + len(features))
 
     def replace(self, features: Tensor, count: int) -> None:
         """Forget all, take in `features` weighted so that they stand for `count` observations."""
         features = self._checked("features", features, self.size)
         weight = count / max(len(features), 1)
         factor = joined_factor(self._prior_factor(), math.sqrt(weight) * self._scaled(features))
-        self._adopt(factor, torch.zeros_like(self._moment), count)
+        self._adopt(_Factor(factor), torch.zeros_like(self._moment), count)
 
     def whitened(self, features: Tensor) -> Tensor:
         """R⁻ᵀφ of each row: (N, size); valid until the next call.
@@ -248,13 +248,14 @@ class BayesianLinearRegression:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` gave; of another size or not finite: rejected, no change."""
-        factor = self._checked("factor", state["factor"], self.size)
+        matrix = self._checked("factor", state["factor"], self.size)
         moment = self._checked("moment", state["moment"], self.target_size)
-        if len(factor) != self.size or len(moment) != self.size:
-            raise LengthError(f"the posterior has {len(factor)} rows; expected {self.size}")
-        if not torch.isfinite(_Factor(factor).inverse).all():
+        if len(matrix) != self.size or len(moment) != self.size:
+            raise LengthError(f"the posterior has {len(matrix)} rows; expected {self.size}")
+        factor = _Factor(matrix.clone())
+        if not torch.isfinite(factor.inverse).all():
             raise InputError("the posterior is not positive definite; was its file damaged?")
-        self._adopt(factor.clone(), moment.clone(), int(state["count"]))
+        self._adopt(factor, moment.clone(), int(state["count"]))
 
     def _prior_factor(self) -> Tensor:
         identity = torch.eye(self.size, dtype=torch.float64)
@@ -281,14 +282,14 @@ class BayesianLinearRegression:
             return factor, prior[:0]
         return math.sqrt(forgetting) * factor, math.sqrt(1.0 - forgetting) * prior
 
-    def _adopt(self, factor: Tensor, moment: Tensor, count: int) -> None:
+    def _adopt(self, factor: _Factor, moment: Tensor, count: int) -> None:
         """Check first, assign after: a failure leaves the old posterior in place.
 
         Nothing is ever written into these tensors, so that a shallow copy is a snapshot.
         """
-        if not torch.isfinite(factor).all():
+        if not torch.isfinite(factor.matrix).all():
             raise InputError("features are too large: the posterior would not be finite")
-        self._factor, self._moment, self.count = _Factor(factor), moment.contiguous(), count
+        self._factor, self._moment, self.count = factor, moment.contiguous(), count
 
     @staticmethod
     def _checked(name: str, rows: Tensor, width: int) -> Tensor:

@@ -110,7 +110,7 @@ def run_episode(
         going = length < task.horizon and not terminated
         if going:
             actions[:, length] = behaviour.act(observations[:, length], length)
-            cell.send(np.clip(actions[0, length], -1.0, 1.0))
+            cell.send(actions[0, length].clip(-1.0, 1.0))
         see(length, observations[0, length])
         if length:
             rewards[:, length - 1] = task.reward(states)

@@ -144,7 +144,7 @@ class GaussianPolicy:
     def sample(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Actions (N, A) from standard normal `noise` (N, A)."""
         inputs = self.inputs(observations)
-        log_std = np.clip(self.std_network.act(inputs), *LOG_STD_RANGE)
+        log_std = self.std_network.act(inputs).clip(*LOG_STD_RANGE)
         return self.mean_network.act(inputs) + np.exp(log_std) * noise
 
     def distribution(self, inputs: Tensor) -> Gaussian:

@@ -20,6 +20,7 @@ from bayes_curiosity_ros.nodes.conversions.images import frame_of_images, observ
 from bayes_curiosity_ros.nodes.conversions.values import doubles, seconds_of
 from bayes_curiosity_ros.nodes.qos import CAMERA_QOS, EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
+from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher
 from bayes_curiosity_ros.robot.arms.arm import ArmState
 from bayes_curiosity_ros.robot.cameras.camera import Frame
 from bayes_curiosity_ros.tasks.arm.measured import first_row, next_row
@@ -74,10 +75,13 @@ class ArmClient:
         self.stamp = Time()
         self.raw = Observations(np.zeros((0, task.observation_size)))
         self._images: dict[str, dict[float, Image]] = {"color": {}, "depth": {}}
-        self._actions = node.create_publisher(Action, "action", EPISODE_QOS)
+        self._actions = node.create_publisher(
+            Action, "action", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self._action = Action()
         self._resets = node.create_client(ResetEpisode, "arm/reset_episode")
-        node.create_subscription(ArmStateMessage, "arm/state", self._take_state, EPISODE_QOS)
+        take = Taking(ArmStateMessage, self._take_state)
+        node.create_subscription(ArmStateMessage, "arm/state", take, EPISODE_QOS, raw=True)
         node.create_subscription(ArmStatus, "arm/status", self._take_status, LATCHED_QOS)
 
     def wait_until_there(self, timeout_s: float) -> None:

@@ -31,6 +31,7 @@ from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, WAKE_S, run_node
 from bayes_curiosity_ros.nodes.status import status_of
+from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher
 from bayes_curiosity_ros.robot.arms.arm import (
     ARMS,
     Arm,
@@ -154,7 +155,9 @@ class ArmNode(QuietTopics, DeviceNode):
         self.start()
 
     def _create_publishers(self) -> None:
-        self._states = self.create_publisher(ArmStateMessage, "arm/state", EPISODE_QOS)
+        self._states = self.create_publisher(
+            ArmStateMessage, "arm/state", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self._joint_states = self._make_joint_states()
         self._status = self.create_publisher(ArmStatus, "arm/status", LATCHED_QOS)
         self._clock_topic = None if self.config.real else self.create_publisher(Clock, "clock", 10)
@@ -169,7 +172,10 @@ class ArmNode(QuietTopics, DeviceNode):
         motions, stops, releases, watch, reports = (
             MutuallyExclusiveCallbackGroup() for _ in range(5)
         )
-        self.create_subscription(Action, "action", self._act, EPISODE_QOS, callback_group=motions)
+        act = Taking(Action, self._act)
+        self.create_subscription(
+            Action, "action", act, EPISODE_QOS, callback_group=motions, raw=True
+        )
         self.create_subscription(
             String, "arm/stop", lambda m: self._stop(m.data), 10, callback_group=stops
         )

@@ -18,6 +18,7 @@ from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
+from bayes_curiosity_ros.nodes.wire import read, unserved
 
 SERVICES = {
     "evaluate": Evaluate,
@@ -49,7 +50,7 @@ class CuriosityClient:
     Attributes:
         paid: the rewards so far, as the bonus that learning sees.
         information: what the model had learnt since its prior before the newest episode, in
-            [nats]; 0 until this learner's first update is answered.
+            [nats].
         lost: rewards that did not come by topic and were asked for by service.
         topics: what the curiosity node publishes.
     """
@@ -70,12 +71,12 @@ class CuriosityClient:
         self._episode = 0
         self._update: Future | None = None
         self._held: list[Observation] = []
-        self._prior: float | None = None
+        self._prior = 0.0
         self.information = 0.0
         self.lost = 0
         self.paid = GatheredBonus()
         self._inbox = node.create_subscription(
-            IntrinsicReward, "intrinsic_reward", self._take, EPISODE_QOS
+            IntrinsicReward, "intrinsic_reward", self._take_all, EPISODE_QOS, raw=True
         )
 
     def wait_until_there(self, timeout_s: float) -> None:
@@ -88,7 +89,7 @@ class CuriosityClient:
             timeout_s,
             "the services of the curiosity node (is it running?)",
         )
-        self._ask_for_prior(timeout_s)
+        self._ask_for_state(timeout_s)
 
     def begin(self, episode: int) -> None:
         """Rewards from now on belong to this episode."""
@@ -106,7 +107,7 @@ class CuriosityClient:
         self._settle()
         count = len(observations)
         try:
-            self._waiter.until(lambda: len(self._rewards) >= count, REWARDS_S, "rewards")
+            self._waiter.until(lambda: self._received() >= count, REWARDS_S, "rewards")
             scores = self._gathered(count)
         except WaitTimeoutError:
             self.lost += count - len(self._rewards)
@@ -121,6 +122,7 @@ class CuriosityClient:
     def reset(self) -> None:
         """Back to the prior."""
         self._call("reset", Reset.Request())
+        self.information = 0.0
 
     def save(self, path: Path) -> None:
         """Write the model to a file on the curiosity node's machine."""
@@ -129,18 +131,18 @@ class CuriosityClient:
     def load(self, path: Path) -> None:
         """Read what `save` wrote."""
         self._call("load", ModelFile.Request(path=str(path)))
+        self._ask_for_state(self._timeout_s)
 
-    def _ask_for_prior(self, timeout_s: float) -> None:
-        """Learn the log-determinant of the model's prior, which its latched state tells."""
-
-        def take(state: CuriosityState) -> None:
-            self._prior = state.log_determinant - state.information
-
+    def _ask_for_state(self, timeout_s: float) -> None:
+        """Learn from the model's latched state what it knows, and what it knew at its prior."""
+        told: list[CuriosityState] = []
         inbox = self._node.create_subscription(
-            CuriosityState, "curiosity/state", take, LATCHED_QOS
+            CuriosityState, "curiosity/state", told.append, LATCHED_QOS
         )
-        self._waiter.until(lambda: self._prior is not None, timeout_s, "curiosity/state")
+        self._waiter.until(lambda: told, timeout_s, "curiosity/state")
         self._node.destroy_subscription(inbox)
+        self.information = told[-1].information
+        self._prior = told[-1].log_determinant - self.information
 
     def _gathered(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         messages = [self._rewards[step] for step in range(count)]
@@ -168,10 +170,21 @@ class CuriosityClient:
             pending, self._update = self._update, None
             answer = self._waiter.answer(self._clients["update"], pending, self._timeout_s)
             determinant = _accepted("update", answer).log_determinant
-            self.information = determinant - (self._prior or 0.0)
+            self.information = determinant - self._prior
         for observation in self._held:
             self._observations.publish(observation)
         self._held.clear()
+
+    def _take_all(self, data: bytes) -> None:
+        """Take a reward and those that came after it; no control step waits for one of them."""
+        self._take(read(IntrinsicReward, data))
+        self._received()
+
+    def _received(self) -> int:
+        """Number of the episode's rewards that are there."""
+        for message in unserved(IntrinsicReward, self._inbox):
+            self._take(message)
+        return len(self._rewards)
 
     def _take(self, message: IntrinsicReward) -> None:
         if message.episode == self._episode:

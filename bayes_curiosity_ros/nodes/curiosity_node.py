@@ -30,6 +30,7 @@ from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.status import status_of
+from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher, fresh
 
 # Rows scored before other callers get their turn: about 2 ms of work.
 VECTOR_SLICE = 4096
@@ -53,10 +54,13 @@ class CuriosityNode(QuietTopics, Node):
             ("load", ModelFile, self._load),
         ):
             self.create_service(kind, f"curiosity/{name}", callback, callback_group=group)
-        self._rewards = self.create_publisher(IntrinsicReward, "intrinsic_reward", EPISODE_QOS)
+        self._rewards = self.create_publisher(
+            IntrinsicReward, "intrinsic_reward", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self._state = self.create_publisher(CuriosityState, "curiosity/state", LATCHED_QOS)
+        observe = Taking(Observation, self._observe)
         self.create_subscription(
-            Observation, "observation", self._observe, EPISODE_QOS, callback_group=group
+            Observation, "observation", observe, EPISODE_QOS, callback_group=group, raw=True
         )
         self._publish_state()
 
@@ -114,7 +118,8 @@ class CuriosityNode(QuietTopics, Node):
         return response
 
     def _observe(self, message: Observation) -> None:
-        reward = IntrinsicReward(header=message.header, episode=message.episode, step=message.step)
+        reward = fresh(IntrinsicReward)
+        reward.header, reward.episode, reward.step = message.header, message.episode, message.step
         try:
             scores = self.keeper.observe(
                 message.episode, message.step, observation_of_message(message)

@@ -34,7 +34,7 @@ from bayes_curiosity_ros.learning.trail import NAME as TRAIL
 from bayes_curiosity_ros.learning.trail import Trail
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
-from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.conversions.observations import message_of_vector
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, NoCuriosity
 from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.parameters import declare
@@ -42,6 +42,7 @@ from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.taps import HEARD
 from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter
+from bayes_curiosity_ros.nodes.wire import WirePublisher
 
 OUTCOMES = {
     "success": EpisodeSummary.SUCCESS,
@@ -103,7 +104,9 @@ class LearnerNode(QuietTopics, Node):
         return client, client.paid
 
     def _create_interfaces(self) -> None:
-        self._observations = self.create_publisher(Observation, "observation", EPISODE_QOS)
+        self._observations = self.create_publisher(
+            Observation, "observation", EPISODE_QOS, publisher_class=WirePublisher
+        )
         self._episodes = self.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
         self._status = self.create_publisher(LearnerStatus, "learner/status", LATCHED_QOS)
         self._stops = self.create_publisher(String, "arm/stop", 10)
@@ -208,10 +211,9 @@ class LearnerNode(QuietTopics, Node):
         raw = self._arm.raw
         self._seen.append(raw)
         episode = self.gatherer.episode
-        message = Observation(episode=episode, step=step, vector=doubles(raw.vectors[0]))
+        message = message_of_vector(episode, step, self._arm.stamp, raw.vectors[0])
         if self._arm.frame is not None:
             message.color, message.depth = images_of_frame(self._arm.frame)
-        message.header.stamp = self._arm.stamp
         self._curiosity.publish(message)
 
     def end(self, episode: Episodes, timesteps: int) -> None:

@@ -24,8 +24,8 @@ def limit_targets(
         max_delta: (J,) largest change in one control step, in [rad].
         lower, upper: (J,) bounds in [rad], infinite where there are none.
     """
-    within = np.clip(requested, lower, upper)
-    return previous + np.clip(within - previous, -max_delta, max_delta)
+    within = requested.clip(lower, upper)
+    return previous + (within - previous).clip(-max_delta, max_delta)
 
 
 def require_finite_command(name: str, values: np.ndarray) -> None:

@@ -81,8 +81,9 @@ class RowLayout:
 
     def collided(self, rows: np.ndarray) -> np.ndarray:
         """Whether the arm touched itself or the scene in the last control step: (N,)."""
-        start = self.contacts.start  # the first two of CONTACT_CLASSES
-        return np.any(rows[:, start : start + 2] > 0, axis=1)
+        own = self.contacts.start  # the first two of CONTACT_CLASSES
+        # For one row a reduction over two columns would cost ten times as much.
+        return (rows[:, own] > 0) | (rows[:, own + 1] > 0)
 
 
 class _Columns:

@@ -26,6 +26,9 @@ class Stepper:
         worlds: one world, or variants of it that rows refer to by index.
         threads: threads to step on; 0 for one per core.
         extra: columns a row has for the task.
+
+    Attributes:
+        max_delta_rad: (J,) largest commanded change of each joint in one control step.
     """
 
     def __init__(self, worlds: World | Sequence[World], threads: int = 0, extra: int = 0) -> None:
@@ -39,7 +42,7 @@ class Stepper:
         # A critically damped servo lags a ramp by 2 / ω. Leading by half of that makes its
         # response first order: no overshoot in speed, a lag of 1 / ω.
         self._lead_s = 1.0 / config.arm.servo_rad_s
-        self._max_delta = self.world.max_delta_rad
+        self.max_delta_rad = self.world.max_delta_rad
         margin = config.safety.joint_margin_rad
         self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
         self._bound: Bound | None = None
@@ -139,7 +142,7 @@ class Stepper:
         require_finite_command("joint delta", deltas)
         before = self.base_targets(rows)
         return before, limit_targets(
-            before, before + deltas, self._max_delta, self._lower, self._upper
+            before, before + deltas, self.max_delta_rad, self._lower, self._upper
         )
 
     def base_targets(self, rows: np.ndarray) -> np.ndarray:
@@ -147,8 +150,8 @@ class Stepper:
 
         They are the last ones, on a leash of half a step: a blocked arm does not wind up.
         """
-        measured, lead = self.layout.joints(rows), self._max_delta / 2
-        return np.clip(rows[:, self.layout.target], measured - lead, measured + lead)
+        measured, lead = self.layout.joints(rows), self.max_delta_rad / 2
+        return rows[:, self.layout.target].clip(measured - lead, measured + lead)
 
     def fingers_after(self, rows: np.ndarray, grips: np.ndarray) -> np.ndarray:
         """Finger angles in [rad], (N,), that gripper commands from 0 to 1 lead to in one step.
@@ -160,9 +163,9 @@ class Stepper:
         before, gripper = rows[:, self.layout.grip], self.world.config.arm.gripper
         if gripper is None:
             return before
-        wanted = gripper.open_rad + gripper.travel_rad * np.clip(grips, 0.0, 1.0)
+        wanted = gripper.open_rad + gripper.travel_rad * grips.clip(0.0, 1.0)
         step = self.world.fingers[0].max_velocity_rad_s * self._dt
-        return before + np.clip(wanted - before, -step, step)
+        return before + (wanted - before).clip(-step, step)
 
     def _posed(self, rows: np.ndarray) -> Bound:
         """The batch with links and contacts where these rows put them."""

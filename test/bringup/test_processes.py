@@ -45,15 +45,16 @@ def test_one_that_may_respawn_ends_nobody(group, tmp_path, capsys):
         node_environment(),
         respawn=True,
     )
-    patience = (
-        "import pathlib, time\n"
-        f"marks = pathlib.Path({str(marks)!r})\n"
-        f"while not marks.exists() or len(marks.read_text()) < {1 + MAX_RESTARTS}:\n"
-        "    time.sleep(0.01)\n"
-    )
-    group.start("learner", program(patience), node_environment())
+    often = 1 + MAX_RESTARTS
+    waits = f"""
+import pathlib, time
+marks = pathlib.Path({str(marks)!r})
+while not marks.exists() or len(marks.read_text()) < {often}: time.sleep(0.05)
+time.sleep(0.5)  # one start too many would show
+"""
+    group.start("learner", program(waits), node_environment())
     assert group.wait() == Ended("learner", 0)
-    assert marks.read_text() == "x" * (1 + MAX_RESTARTS)
+    assert marks.read_text() == "x" * often
     assert "camera ended and is started again" in capsys.readouterr().err
 
 

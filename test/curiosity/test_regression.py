@@ -234,6 +234,22 @@ def test_features_that_overflow_change_nothing():
     assert regression.count == 3
 
 
+def test_a_loaded_posterior_is_inverted_once(monkeypatch):
+    solved = []
+    solve = torch.linalg.solve_triangular
+    state = regression_of(np.ones((3, SIZE))).state_dict()
+
+    def counted(*arguments, **options):
+        solved.append(arguments)
+        return solve(*arguments, **options)
+
+    monkeypatch.setattr(torch.linalg, "solve_triangular", counted)
+    loaded = BayesianLinearRegression(SIZE, CONFIG)
+    loaded.load_state_dict(state)
+    loaded.variance(torch.ones(1, SIZE))
+    assert len(solved) == 1
+
+
 def test_a_damaged_posterior_is_not_loaded():
     regression = regression_of(np.ones((3, SIZE)))
     state = regression.state_dict()

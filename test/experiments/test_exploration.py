@@ -1,5 +1,6 @@
 """Exploration: intervals, verdicts, the placebo, and the experiment itself in small."""
 
+import json
 import re
 from collections import Counter
 
@@ -13,16 +14,17 @@ from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
+from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
-from bayes_curiosity_ros.experiments.engine.store import all_rows
+from bayes_curiosity_ros.experiments.engine.store import all_rows, read_settings
 from bayes_curiosity_ros.experiments.exploration.analysis import Successes, successes_of
 from bayes_curiosity_ros.experiments.exploration.table import to_markdown
 from support.experiments import CONFIG, RESULTS
 from support.learners import CountingBonus
 
 TUNED = {"curiosity", "price", "rnd", "rnd_latent", "vime", "e3b", "paper"}
-TRIALS = 6
+TRIALS = 12
 SMALL = """
 extends: {file}
 points: 2
@@ -88,9 +90,30 @@ def test_a_placebo_pays_the_same_at_other_steps():
         placebo.begin(several[0].observations[:1])
 
 
+def method_of(trial: str) -> str:
+    return max((method for method in TUNED if trial.startswith(f"{method}_")), key=len)
+
+
+def whole_runs(folder: str, method: str) -> dict[str, float]:
+    """Of a method's committed trials, the mean success over the whole run."""
+    cells = successes_of(all_rows(RESULTS / "exploration" / folder))
+    assert all(seed >= 100 for cell in cells.values() for seed in cell.seeds)
+    return {
+        cell.method: float(runs.overall().mean())
+        for cell, runs in cells.items()
+        if method_of(cell.method) == method
+    }
+
+
+def best_of(tried: dict[str, float], count: int) -> list[str]:
+    """The trials with the highest figures; of equal ones, that with the smaller weight."""
+    by_rank = sorted(tried, key=lambda trial: (-tried[trial], float(trial.rpartition("_")[2])))
+    return by_rank[:count]
+
+
 def test_every_method_has_equally_many_trials():
     methods = load_settings(CONFIG / "exploration_tuning.yaml").tasks["parked_reach"].methods
-    counts = Counter(name.rpartition("_")[0] for name in methods)
+    counts = Counter(map(method_of, methods))
     assert set(counts) == TUNED
     assert set(counts.values()) == {TRIALS}
     shown = load_settings(CONFIG / "exploration.yaml").tasks["parked_reach"]
@@ -98,16 +121,11 @@ def test_every_method_has_equally_many_trials():
 
 
 @pytest.mark.parametrize("method", sorted(TUNED))
-def test_every_weight_is_what_the_committed_trials_say(method):
-    cells = successes_of(all_rows(RESULTS / "exploration" / "tuning"))
-    assert all(seed >= 100 for cell in cells.values() for seed in cell.seeds)
-    tried = {
-        cell.method: float(runs.overall().mean())
-        for cell, runs in cells.items()
-        if cell.method.rpartition("_")[0] == method
-    }
-    assert len(tried) == TRIALS
-    best = max(tried, key=lambda name: (tried[name], -float(name.rpartition("_")[2])))
+def test_every_setting_is_what_the_committed_trials_say(method):
+    near, far = whole_runs("tuning", method), whole_runs("tuning_far", method)
+    assert len(near) == TRIALS
+    assert set(far) == set(best_of(near, 2))
+    (best,) = best_of({trial: near[trial] + far[trial] for trial in far}, 1)
     trials = load_settings(CONFIG / "exploration_tuning.yaml").tasks["parked_reach"].methods
     for task in load_settings(CONFIG / "exploration.yaml").tasks.values():
         assert task.methods[method] == trials[best]
@@ -123,11 +141,25 @@ def test_the_page_has_the_figures_of_the_committed_rows():
     made = "\n".join([tables["exploration"], tables["physics"]]).splitlines()
     assert len(shown) > 20
     assert set(shown) <= set(made)
-    regimes = re.findall(r"^\| `(\w+)` \| .* \| (.+\]) \| (.+\]) \|", page, re.MULTILINE)
-    assert len(regimes) == 5
-    for regime, curiosity, none in regimes:
-        assert f"| curiosity | {curiosity} |" in tables[regime]
-        assert f"| none | {none} |" in tables[regime]
+    cell, found = r"(.+\]) \|", r"(\d of \d), (\S+) \|"
+    row = rf"^\| `(\w+)` \| .* \| {cell} {cell} {found} {found}$"
+    regimes = re.findall(row, page, re.MULTILINE)
+    assert len(regimes) == 6
+    for regime, *ends, found, first, found_by_none, first_of_none in regimes:
+        founds = ((found, first), (found_by_none, first_of_none))
+        for method, end, (seeds, steps) in zip(("curiosity", "none"), ends, founds, strict=True):
+            line = rf"\| {method} \| {re.escape(end)} \| .* \| {seeds} \| {steps} \|"
+            assert re.search(line, tables[regime]), (regime, method)
+
+
+@pytest.mark.parametrize("path", sorted((CONFIG / "grasp").glob("*.yaml")), ids=lambda p: p.stem)
+def test_the_files_of_the_regimes_go_on_with_the_committed_rows(path, tmp_path):
+    cells = work_of(load_settings(path), tmp_path).cells
+    committed = read_settings(RESULTS / "exploration" / "grasp" / path.stem)
+    assert committed
+    for name, settings in committed.items():
+        mine = cells[Cell(*name.split("/"))].fingerprint()
+        assert json.loads(json.dumps(mine)) == settings
 
 
 def test_the_command_runs_every_method(tmp_path, capsys):

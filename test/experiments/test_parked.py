@@ -12,6 +12,7 @@ from PIL import Image
 
 from bayes_curiosity_ros import cli
 from bayes_curiosity_ros.bringup.table import nodes
+from bayes_curiosity_ros.curiosity.curiosity import preset_config
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.store import read_rows
 from bayes_curiosity_ros.experiments.parked import film
@@ -168,13 +169,14 @@ def test_up_has_the_experiments_settings_for_the_parked_arm(tmp_path):
     learner = shipped["/**/learner"]["ros__parameters"]
     assert learner["iteration_steps"] == runs.cell.learning.min_steps
     assert {**runs.cell.learning.options, **learner["trpo"]} == runs.cell.learning.options
-    weight = shipped["/**/curiosity"]["ros__parameters"]["curiosity"]["weight"]
-    assert weight == runs.curiosity("curiosity").weight
+    curiosity = shipped["/**/curiosity"]["ros__parameters"]["curiosity"]
+    assert preset_config(curiosity) == runs.curiosity("curiosity")
 
 
-def test_an_option_that_nodes_do_not_know_is_refused(tmp_path):
+@pytest.mark.parametrize("which", ["options", "shown"])
+def test_an_option_that_nodes_do_not_know_is_refused(tmp_path, which):
     runs = comparison(tmp_path, 0, 1000)
-    cell = dataclasses.replace(runs.cell, options={"horizon": 80})
+    cell = dataclasses.replace(runs.cell, **{which: {"horizon": 80}})
     with pytest.raises(ConfigError, match="horizon"):
         dataclasses.replace(runs, cell=cell)
 
@@ -223,8 +225,9 @@ def test_a_short_run_over_ros_is_that_in_process_bit_for_bit_and_goes_on(
         assert (alone.folder_of("curiosity") / name).exists()
     ours, theirs = (each / "curiosity" for each in (folder, alone.folder))
     assert outcomes(ours / "episodes.csv") == outcomes(theirs / "episodes.csv")
-    information = [read_log(each / "episodes.csv")[-1].information for each in (ours, theirs)]
-    assert information[0] == pytest.approx(information[1])
+    logs = [read_log(each / "episodes.csv") for each in (ours, theirs)]
+    resumed, unbroken = ([row.information for row in log] for log in logs)
+    assert resumed == pytest.approx(unbroken)
     trails = [read_trail(each / "observations.f32", 9) for each in (ours, theirs)]
     np.testing.assert_array_equal(*trails)
     firsts = [read_trail(folder / name / "observations.f32", 9)[0] for name in METHODS]

@@ -23,7 +23,7 @@ from bayes_curiosity_ros.experiments.engine.work import Work
 from bayes_curiosity_ros.files import load_state
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
-from support.experiments import ROOT, assert_same, command, parsed, prepared, untimed
+from support.experiments import CURVES, ROOT, assert_same, command, parsed, prepared, untimed
 from support.waiting import WAIT_S
 
 
@@ -131,6 +131,31 @@ def test_preparation_makes_what_is_needed_and_no_more(ablations, tmp_path):
         names = {path.name.split("_")[1] for path in (tmp_path / "prepared").glob("reach_*")}
         made.append(names)
     assert made == [set(), {"demonstrations", "policy"}, {"demonstrations", "policy"}]
+
+
+@pytest.mark.parametrize("per_seed", [False, True], ids=["shared", "per seed"])
+@pytest.mark.parametrize(
+    "said", ["", "    embedding_from: parked_reach\n"], ids=["own", "another"]
+)
+def test_demonstrations_can_be_of_another_pose(curves, tmp_path, per_seed, said):
+    shown = f"  reach:\n{said}    shown: {{placement: {{turn_rad: 1.0}}}}\n"
+    shown += f"    demonstrations_per_seed: {str(per_seed).lower()}\n"
+    curves.write_text(CURVES.replace("  reach:\n", shown))
+    job = Job("reach", "trpo", "curiosity", 0)
+    ground = prepared(load_settings(curves), tmp_path, [job]).ground(job.cell)
+    ready = ground.simulated.robot.arm.ready_rad[0]
+    ours = ground.simulated.initial_states(32, np.random.default_rng(0))
+    np.testing.assert_allclose(ground.simulated.observe(ours)[:, 0], ready, atol=0.06)
+    theirs = ground.demonstrations(0).vectors[:32, 0]  # every cell's first step
+    np.testing.assert_allclose(theirs, ready + 1.0, atol=0.06)
+
+
+def test_what_is_shown_decides_which_files_serve(curves, tmp_path):
+    job = Job("reach", "trpo", "curiosity", 0)
+    before = work_of(load_settings(curves), tmp_path).ground(job.cell).files(0)
+    curves.write_text(CURVES.replace("  reach:\n", "  reach:\n    shown: {horizon: 9}\n"))
+    after = work_of(load_settings(curves), tmp_path).ground(job.cell).files(0)
+    assert not {*vars(before).values()} & {*vars(after).values()}
 
 
 def test_each_method_has_its_bonus(ablations, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 import numpy as np
@@ -11,12 +12,12 @@ from PIL import Image
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.settings import Selection, load_settings
 from bayes_curiosity_ros.experiments.engine.store import all_rows, to_csv
-from bayes_curiosity_ros.experiments.table1 import paper
+from bayes_curiosity_ros.experiments.table1 import comparison, paper
 from bayes_curiosity_ros.experiments.table1.analysis import CellReturns, cells_of, speedup
 from bayes_curiosity_ros.experiments.table1.command import write_table
 from bayes_curiosity_ros.experiments.table1.plots import plot_curves
 from bayes_curiosity_ros.experiments.table1.table import to_markdown
-from support.experiments import command, returns_of, stored, untimed
+from support.experiments import CONFIG, RESULTS, command, returns_of, stored, untimed
 
 
 def test_speedup_is_baseline_steps_over_ours():
@@ -116,3 +117,51 @@ def test_an_interrupted_table_is_resumed_and_equals_an_unbroken_one(table, tmp_p
     assert sorted(untimed(all_rows(whole))) == sorted(untimed(all_rows(broken)))
     assert (broken / "table.md").read_text() == (whole / "table.md").read_text()
     assert not list(broken.rglob("*.pt"))  # of hundreds of runs nobody looks at a checkpoint
+
+
+def test_a_comparison_tells_apart_by_interval_and_says_who_was_first():
+    cell, default = Cell("acrobot", "trpo", "curiosity"), Cell("acrobot", "trpo", "default")
+    table = {cell: returns_of(*[[-500.0, value] for value in (-100, -101, -102)], first=2000.0)}
+
+    def last_line(first: float, *finals: float) -> str:
+        mine = {default: returns_of(*[[-500.0, value] for value in finals], first=first)}
+        return comparison.to_markdown(mine, table).splitlines()[-1]
+
+    worse = last_line(3000.0, -120, -121, -122)
+    assert worse == (
+        "| acrobot | trpo | default | -121.0 [-122.0, -120.0] | below "
+        "| 3.0k (3.0k–3.0k), 3 of 3 | no |"
+    )
+    assert last_line(1000.0, -90, -101, -120).endswith(
+        "| not told apart | 1.0k (1.0k–1.0k), 3 of 3 | yes |"
+    )
+    assert last_line(2000.0, -90, -91, -92).endswith(
+        "| above | 2.0k (2.0k–2.0k), 3 of 3 | as soon |"
+    )
+
+
+def test_the_command_compares_with_a_table(table, tmp_path, capsys):
+    names = Selection(learners=("trpo",), methods=("curiosity", "none"))
+    stored(load_settings(table).only(names), tmp_path / "out", [0])
+    words = ("--learner", "trpo", "--method", "none", "--seeds", "0", "--against")
+    assert command("table1", table, tmp_path / "out", *words, str(tmp_path / "out")) == 0
+    assert "| pendulum | trpo | none |" in (tmp_path / "out" / "comparison.md").read_text()
+    assert command("table1", table, tmp_path / "out", *words, str(tmp_path / "nowhere")) == 2
+    assert "nowhere has no rows.csv" in capsys.readouterr().err
+
+
+def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so():
+    folder = RESULTS / "table1" / "default"
+    points = load_settings(CONFIG / "table1_default.yaml").points
+    mine, table = (cells_of(all_rows(path), points) for path in (folder, folder.parent))
+    made = comparison.to_markdown(mine, table)
+    assert (folder / "comparison.md").read_text() == made
+    assert (folder / "table.md").read_text() == to_markdown(mine)
+    page = (RESULTS.parent / "docs" / "results.md").read_text()
+    shown = re.findall(r"^\| \w+ \| trpo \| .*$", page, re.MULTILINE)
+    assert shown == [line for line in made.splitlines() if "| trpo |" in line]
+    verdicts = [line.split(" | ") for line in shown if "| default |" in line]
+    assert len(verdicts) == 2
+    for line in verdicts:
+        assert line[4] in ("not told apart", "above")
+        assert line[-1] != "no |"

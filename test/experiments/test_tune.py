@@ -134,6 +134,24 @@ def test_the_table_uses_what_the_committed_trials_say():
     assert len(seeds) == 1
 
 
+def test_the_default_curiosity_has_the_weights_that_its_committed_trials_say():
+    settings = load_settings(CONFIG / "table1_default.yaml")
+    rows = all_rows(RESULTS / "table1/default/tuning")
+    assert {row.seed for row in rows} == {100, 101, 102, 103}
+    cells = measured(rows, settings)
+    assert set(cells) == {("mountaincar", "curiosity"), ("acrobot", "curiosity")}
+    for (task, _), trials in cells.items():
+        assert len(trials) == 3
+        assert settings.tasks[task].methods["default"].options == {"weight": choose(trials)}
+
+
+def test_the_default_curiositys_rows_were_made_with_the_shipped_settings():
+    cells = work_of(load_settings(CONFIG / "table1_default.yaml"), CONFIG).cells
+    mine = {str(cell): json.loads(json.dumps(s.fingerprint())) for cell, s in cells.items()}
+    folder = RESULTS / "table1" / "default"
+    assert read_settings(folder) | read_settings(folder / "tuning") == mine
+
+
 @pytest.mark.parametrize(
     ("config", "folder"),
     [

@@ -1,30 +1,58 @@
 """The learner's side of the curiosity node, with a node that answers when the test says so."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
-from bayes_curiosity_interfaces.msg import IntrinsicReward, Observation, Status
+from bayes_curiosity_interfaces.msg import (
+    CuriosityState,
+    IntrinsicReward,
+    Observation,
+    Status,
+)
 from bayes_curiosity_interfaces.srv import Update
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, CuriosityRefusedError
 
 
 class Pretended:
-    """Node, waiter, publisher and service client in one; whoever waits gets the answer."""
+    """Node, waiter, publisher, subscription and service client in one; whoever waits gets the
+    answer."""
 
     def __init__(self):
         self.published, self.asked, self.code = [], [], Status.OK
+        self.state = CuriosityState()
+        self.rewards, self.handle = [], self
 
     def create_client(self, kind, name):
         return self
 
-    def create_subscription(self, kind, name, take, qos):
-        self.take = take
+    def create_subscription(self, kind, name, take, qos, raw=False):
+        if kind is CuriosityState:
+            take(self.state)
+        else:
+            self.take = take
+        return self
+
+    def destroy_subscription(self, subscription):
+        pass
 
     def publish(self, message):
         self.published.append((message.episode, message.step))
-        self.take(IntrinsicReward(episode=message.episode, step=message.step, reward=1.0))
+        reward = IntrinsicReward(episode=message.episode, step=message.step, reward=1.0)
+        self.rewards.append(serialize_message(reward))
+
+    def take_message(self, kind, raw):
+        return (self.rewards.pop(0), {}) if self.rewards else None
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        pass
 
     def until(self, ready, timeout_s, what):
         assert ready(), what
@@ -33,6 +61,9 @@ class Pretended:
         self.asked.append((request, Future()))
         return self.asked[-1][1]
 
+    def call(self, client, request, timeout_s):
+        return SimpleNamespace(status=Status(code=self.code))
+
     def answer(self, client, future, timeout_s):
         if not future.done():
             self.answered()
@@ -40,6 +71,7 @@ class Pretended:
 
     def answered(self):
         answer = Update.Response(status=Status(code=self.code, message="as the test says"))
+        answer.log_determinant = self.state.log_determinant
         self.asked[-1][1].set_result(answer)
 
 
@@ -79,6 +111,15 @@ def test_an_episode_that_is_over_first_waits_for_the_one_before(client, graph):
     assert [request.episode for request, _ in graph.asked] == [1, 2]
 
 
+def test_one_callback_takes_all_rewards_that_came(client, graph):
+    graph.answered()
+    run(client, 2, steps=3)
+    graph.take(graph.rewards.pop(0))
+    assert not graph.rewards
+    rewards, _ = client.finish(Observations(np.zeros((3, 3))))
+    np.testing.assert_array_equal(rewards, [1.0, 1.0, 1.0])
+
+
 def test_a_refused_update_ends_the_run(client, graph):
     graph.code = Status.NOT_READY
     graph.answered()
@@ -86,3 +127,17 @@ def test_a_refused_update_ends_the_run(client, graph):
     with pytest.raises(CuriosityRefusedError, match="curiosity/update: as the test says"):
         client.publish(Observation(episode=2, step=0))
     assert graph.published == [(1, 0), (1, 1)]
+
+
+def test_what_a_loaded_model_knows_is_told_before_any_episode(client, graph):
+    graph.state = CuriosityState(log_determinant=50.0, information=30.0)
+    client.load("model.safetensors")
+    assert client.information == 30.0
+    graph.state.log_determinant = 60.0
+    run(client, 2, steps=1)
+    client.finish(Observations(np.zeros((1, 3))))
+    graph.answered()
+    client.publish(Observation(episode=3, step=0))
+    assert client.information == 40.0
+    client.reset()
+    assert client.information == 0.0

@@ -15,6 +15,7 @@ from std_srvs.srv import Trigger
 from bayes_curiosity_ros.nodes import executor as executors
 from bayes_curiosity_ros.nodes.executor import KeepingExecutor, one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
+from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher
 from support.waiting import wait_for
 
 
@@ -124,6 +125,81 @@ def test_services_are_answered_by_functions_and_by_coroutines(graph):
     gate.set_result(None)
     spin_until(executor, lambda: slow.done() and fast.done(), "answers")
     assert (slow.result().message, fast.result().message) == ("slowly", "at once")
+
+
+def flood(node, executor):
+    """Steps without end: each that is heard is followed by the next."""
+    words = []
+    publisher = node.create_publisher(String, "steps", EPISODE_QOS)
+
+    def step(message):
+        words.append(message.data)
+        publisher.publish(message)
+
+    node.create_subscription(String, "steps", Taking(String, step), EPISODE_QOS, raw=True)
+    spin_until(executor, publisher.get_subscription_count, "meeting")
+    publisher.publish(String(data="on"))
+    return words
+
+
+def test_all_else_has_its_turn_while_steps_follow_each_other(graph):
+    node, executor = graph
+    other, others = met(node, executor, "others")
+    node.create_service(Trigger, "asked", lambda request, response: response)
+    client, ticks = node.create_client(Trigger, "asked"), []
+    node.create_timer(0.005, lambda: ticks.append(1))
+    spin_until(executor, client.service_is_ready, "the service")
+    words = flood(node, executor)
+    spin_until(executor, lambda: len(words) > 10, "steps")
+    answer = client.call_async(Trigger.Request())
+    other.publish(String(data="another"))
+    spin_until(
+        executor, lambda: answer.done() and others and len(ticks) > 3, "answer, message and ticks"
+    )
+    count = len(words)
+    spin_until(executor, lambda: len(words) > count, "further steps")
+
+
+def test_every_step_is_served_once_and_in_order(graph):
+    node, executor = graph
+    words = []
+    take = Taking(String, lambda message: words.append(message.data))
+    node.create_subscription(String, "steps", take, EPISODE_QOS, raw=True)
+    publisher = node.create_publisher(String, "steps", EPISODE_QOS, publisher_class=WirePublisher)
+    spin_until(executor, publisher.get_subscription_count, "meeting")
+    expected = [str(number) for number in range(500)]
+    for word in expected:
+        publisher.publish(String(data=word))
+    spin_until(executor, lambda: len(words) >= len(expected), "messages")
+    executor.spin_once(timeout_sec=0.05)
+    assert words == expected
+
+
+def test_a_step_may_destroy_another_that_is_ready(graph):
+    node, executor = graph
+    heard = []
+
+    def take(message):
+        heard.append(message.data)
+        for subscription in list(node.subscriptions):
+            node.destroy_subscription(subscription)
+
+    for _ in range(2):
+        node.create_subscription(String, "steps", Taking(String, take), EPISODE_QOS, raw=True)
+    publisher = node.create_publisher(String, "steps", EPISODE_QOS)
+    wait_for(lambda: publisher.get_subscription_count() == 2, "meeting")
+    publisher.publish(String(data="one"))
+    spin_until(executor, lambda: heard, "message")
+    executor.spin_once(timeout_sec=0.05)
+    assert heard == ["one"]
+
+
+def test_what_is_created_while_steps_follow_each_other_is_noticed(graph):
+    words = flood(*graph)
+    spin_until(graph[1], lambda: len(words) > 10, "steps")
+    publisher, others = met(*graph, "others")
+    publisher.publish(String(data="new"))
+    spin_until(graph[1], lambda: others, "a message of the new topic")
 
 
 def test_what_a_callback_raises_reaches_who_spins(graph):

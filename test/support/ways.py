@@ -100,6 +100,7 @@ WAYS: dict[str, Way] = {
     rf"{CLI} replay BAG.*": command("--episodes 1"),
     rf"{CLI} score --bag BAG --model output/run/\w+\.safetensors": command(),
     rf"{CLI} embed --bag .*": command("--max-epochs 1"),
+    rf"{CLI} experiment table1 .*--against .*": understood,
     rf"{CLI} experiment table1.*": experiment(TABLE1),
     rf"{CLI} experiment curves.*": experiment(CURVES),
     rf"{CLI} experiment ablations.*": experiment(ABLATIONS),

@@ -15,7 +15,7 @@ from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
-from bayes_curiosity_ros.experiments.engine.settings import CellSettings, digest
+from bayes_curiosity_ros.experiments.engine.settings import CellSettings, digest, merged
 from bayes_curiosity_ros.learning.algorithm import Algorithm, make_learner
 from bayes_curiosity_ros.learning.gatherer import Rollouts
 from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, perceived
@@ -54,12 +54,10 @@ class Ground:
     def __init__(
         self, cell: CellSettings, folder: Path, tell: Tell = lambda line: None, line: int = 0
     ) -> None:
-        name = cell.cell.task
-        self.simulated = _task(name, cell.options)
-        shown = _task(cell.embedding_from, cell.options) if cell.embedding_from else None
+        self.simulated = _task(cell.cell.task, cell.options)
         self.cell = replace(cell, world=world_of(self.simulated))
         self._folder = folder
-        files = self.files(seed=0)
+        files, shown = self.files(seed=0), _shown_task(cell)
         self.preparation = Preparation(self.simulated, cell.preparation, files, tell, line, shown)
 
     @property
@@ -71,7 +69,7 @@ class Ground:
         """Where the preparation of a seed is kept; only its policy is the seed's own."""
         cell = self.cell
         config, name = cell.preparation, cell.cell.task
-        demonstrated = [cell.embedding_from] if cell.embedding_from else []
+        demonstrated = [part for part in (cell.embedding_from, cell.shown) if part]
         shown = digest([name, cell.world, asdict(config.demonstrations), *demonstrated])
         model = digest([shown, config.encoder, asdict(config.embedding)])
         seen = model if self.simulated.visual else shown
@@ -133,11 +131,18 @@ class Ground:
             return self._trained_encoder(seed)
         encoder = self.preparation.random_encoder(seed)
         if embedding == "random":
-            encoder.standardise_inputs(self._demonstrations(seed).vectors)
+            encoder.standardise_inputs(self.demonstrations(seed).vectors)
         else:
             encoder.offset.copy_(torch.from_numpy(self.task.observation_center))
             encoder.scale.copy_(torch.from_numpy(1.0 / self.task.observation_scale))
         return encoder
+
+    def demonstrations(self, seed: int) -> Demonstrations:
+        """What the embedding of a seed's runs learns from."""
+        if not self.cell.demonstrations_per_seed:
+            return self.preparation.demonstrations
+        config = self.cell.preparation.demonstrations
+        return collect(self.preparation.shown_task, config, rng=np.random.default_rng([seed, 1]))
 
     def check(self) -> None:
         """Make learner and bonus once without preparation, so that a bad setting fails now.
@@ -170,16 +175,10 @@ class Ground:
     def _needs_demonstrations(self) -> bool:
         return self._has_encoder and self.cell.method.embedding == "random"
 
-    def _demonstrations(self, seed: int) -> Demonstrations:
-        if not self.cell.demonstrations_per_seed:
-            return self.preparation.demonstrations
-        config = self.cell.preparation.demonstrations
-        return collect(self.simulated, config, rng=np.random.default_rng([seed, 1]))
-
     def _trained_encoder(self, seed: int) -> Encoder:
         if not self.cell.demonstrations_per_seed:
             return self.preparation.encoder
-        shown = self._demonstrations(seed)
+        shown = self.demonstrations(seed)
         encoder, _ = train_encoder(
             self.preparation.random_encoder(seed),
             observations_of(shown),
@@ -213,6 +212,13 @@ class Ground:
 def _task(name: str, options: Mapping[str, Any]) -> Task:
     """One thread: runs go side by side in processes."""
     return make_task(name, **options, **({"threads": 1} if TASKS[name].arm else {}))
+
+
+def _shown_task(cell: CellSettings) -> Task | None:
+    """The task that is demonstrated instead of a cell's own; None where it is the same."""
+    if not cell.embedding_from and not cell.shown:
+        return None
+    return _task(cell.embedding_from or cell.cell.task, merged(cell.options, cell.shown))
 
 
 def learner_rng(seed: int) -> np.random.Generator:

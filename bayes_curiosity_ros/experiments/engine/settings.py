@@ -102,6 +102,8 @@ class TaskSettings:
         embedding_from: task whose demonstrations embedding and imitation learn from; "" for the
             task itself.
         options: of the task, those that differ from its defaults.
+        shown: options of the demonstrated task that differ from `options`, such as where its
+            arm is parked.
         demonstrations: what embedding and imitation learn from.
         demonstrations_per_seed: whether every seed has demonstrations and an encoder of its own,
             which no file keeps; else all runs share one set.
@@ -115,6 +117,7 @@ class TaskSettings:
     methods: dict
     embedding_from: str = ""
     options: dict = field(default_factory=dict)
+    shown: dict = field(default_factory=dict)
     demonstrations: DemonstrationConfig = field(default_factory=DemonstrationConfig)
     demonstrations_per_seed: bool = False
     encoder: dict = field(default_factory=dict)
@@ -134,7 +137,7 @@ class CellSettings:
         learning: the learner's settings.
         method: how the runs explore.
         preparation: what they start from.
-        demonstrations_per_seed, embedding_from, options: see `TaskSettings`.
+        demonstrations_per_seed, embedding_from, options, shown: see `TaskSettings`.
         world: digest of the task's own definition, where it has one; see `build.world_of`.
     """
 
@@ -147,6 +150,7 @@ class CellSettings:
     demonstrations_per_seed: bool
     embedding_from: str = ""
     options: dict = field(default_factory=dict)
+    shown: dict = field(default_factory=dict)
     world: str = ""
 
     @property
@@ -162,7 +166,8 @@ class CellSettings:
         values = dataclasses.asdict(self)
         if not self.method.shuffled:
             del values["method"]["shuffled"]
-        return {k: v for k, v in values.items() if v or k not in ("embedding_from", "options")}
+        late = ("embedding_from", "options", "shown")
+        return {key: value for key, value in values.items() if value or key not in late}
 
 
 @dataclass(frozen=True)
@@ -228,6 +233,7 @@ class ExperimentSettings:
             task.demonstrations_per_seed,
             task.embedding_from,
             task.options,
+            task.shown,
         )
 
     def only(self, selection: Selection) -> ExperimentSettings:

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus
-from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityStream, Scores
+from bayes_curiosity_ros.curiosity.curiosity import Scores
 from bayes_curiosity_ros.curiosity.data import Observations
+from bayes_curiosity_ros.curiosity.keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
 from bayes_curiosity_ros.experiments.parked.settings import OVER_ROS, Comparison
 from bayes_curiosity_ros.learning.cell import EpisodeAbortedError, TaskCell
@@ -40,10 +41,10 @@ class Nobody:
 
 
 class Observer(Nobody):
-    """Audience of the episodes: prices each as the curiosity node would, and keeps the log.
+    """Audience of the episodes: has each priced as in the curiosity node, and keeps the log.
 
     Args:
-        curiosity: what prices observations; None where nobody does.
+        keeper: what prices observations; None where nobody does.
         log: what came of every episode.
         trail: every observation.
 
@@ -51,14 +52,13 @@ class Observer(Nobody):
         paid: rewards of the episodes, as the bonus that learning sees.
     """
 
-    def __init__(self, curiosity: Curiosity | None, log: EpisodeLog, trail: Trail) -> None:
+    def __init__(self, keeper: CuriosityKeeper | None, log: EpisodeLog, trail: Trail) -> None:
         self.paid = GatheredBonus()
-        self._curiosity = curiosity
+        self._keeper = keeper
         self._log = log
         self._trail = trail
         self._number = 0
         self._seen: list[np.ndarray] = []
-        self._stream: CuriosityStream | None = None
         self._scores: list[Scores] = []
 
     def begin(self, episode: int) -> None:
@@ -68,24 +68,19 @@ class Observer(Nobody):
 
     def see(self, step: int, observation: np.ndarray) -> None:
         self._seen.append(observation.copy())
-        if self._curiosity is None:
-            return
-        row = Observations(observation[None])
-        if step == 0:
-            self._stream = self._curiosity.begin(row)
-            self._scores.append(self._stream.first)
-        elif self._stream is not None:
-            self._scores.append(self._stream.take(row))
+        if self._keeper is not None:
+            row = Observations(observation[None])
+            self._scores.append(self._keeper.observe(self._number, step, row))
 
     def end(self, episode: Episodes, timesteps: int) -> None:
         vectors = np.array(self._seen)
         rewards = curiosity = np.zeros(len(vectors))
         information = 0.0
-        if self._curiosity is not None:
+        if self._keeper is not None:
             scores = Scores.joined(self._scores)
             rewards, curiosity = scores.reward, scores.curiosity
-            information = self._curiosity.regression.information
-            self._curiosity.observe(Observations(vectors))
+            information = self._keeper.curiosity.regression.information
+            self._keeper.update(self._number, Observations(vectors))
             self.paid.add(rewards[1:])
         self._trail.add(vectors)
         self._log.add(
@@ -102,11 +97,8 @@ def run_in_process(runs: Comparison, method: str) -> list[EpisodeRow]:
     """One whole run without ROS, from its first episode; no rows: the log has them."""
     torch.set_num_threads(1)
     task, folder = runs.make_task(), runs.folder_of(method)
-    curiosity = None
-    if BONUSES[runs.methods[method].bonus].node:
-        curiosity = Curiosity(runs.preparation().encoder, runs.curiosity(method))
     trail = Trail(folder / TRAIL, (), task.observation_size)
-    observer = Observer(curiosity, EpisodeLog(runs.log_of(method)), trail)
+    observer = Observer(_keeper(runs, method), EpisodeLog(runs.log_of(method)), trail)
     bonus = _bonus(runs, method, task, observer.paid)
     trainer = _trainer(runs, method, task, bonus, observer)
     while trainer.timesteps < runs.timesteps:
@@ -125,6 +117,14 @@ def trained(runs: Comparison, task: ArmTask) -> Trainer:
     trainer = first_trainer(runs, task)
     load_checkpoint(runs.checkpoint, trainer)
     return trainer
+
+
+def _keeper(runs: Comparison, method: str) -> CuriosityKeeper | None:
+    """What the curiosity node would have; None where a method has no such node."""
+    if not BONUSES[runs.methods[method].bonus].node:
+        return None
+    model = str(runs.files.model.resolve())
+    return CuriosityKeeper(KeeperConfig(model=model, curiosity=runs.curiosity(method)))
 
 
 def _trainer(

@@ -172,7 +172,7 @@ def comparison(folder: Path, seed: int, timesteps: int) -> Comparison:
 
 
 def _require_known_over_ros(cell: CellSettings) -> None:
-    unknown = sorted(cell.options.keys() - {"dynamics"})
+    unknown = sorted((cell.options.keys() - {"dynamics"}) | cell.shown.keys())
     if unknown:
         raise ConfigError(
             f"{CONFIG}: {TASK} has the options {', '.join(unknown)}; over ROS there is "

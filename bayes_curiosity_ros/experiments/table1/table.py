@@ -45,7 +45,7 @@ def _row(cells: Cells, cell: Cell) -> list[str]:
         _speedup(cells, cell),
         f"{paper.SPEEDUP[cell]:g}" if cell in paper.SPEEDUP else "–",
         _speedup(cells, cell, MOST),
-        _first_success(returns),
+        first_success_text(returns),
         str(len(returns.returns)),
     ]
 
@@ -63,7 +63,8 @@ def _speedup(cells: Cells, cell: Cell, share: float = 1.0) -> str:
     return "neither learned" if result is None else f"{result.value:.2f}{MARKS[result.mark]}"
 
 
-def _first_success(returns: CellReturns) -> str:
+def first_success_text(returns: CellReturns) -> str:
+    """Median (range) of the steps to the first success, and how many seeds had one."""
     steps = returns.first_success
     found = int(sum(math.isfinite(value) for value in steps))
     median, best, worst = (

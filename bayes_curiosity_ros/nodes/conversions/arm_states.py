@@ -7,6 +7,7 @@ import numpy as np
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_ros.errors import LengthError, NotFiniteError, unknown_name
 from bayes_curiosity_ros.nodes.conversions.values import doubles, seconds_of, stamp_of
+from bayes_curiosity_ros.nodes.wire import fresh
 from bayes_curiosity_ros.robot.arms.arm import ArmState
 
 
@@ -15,16 +16,14 @@ def message_of_arm_state(state: ArmState, names: tuple[str, ...]) -> ArmStateMes
     positions = np.concatenate([state.joints, state.fingers])
     velocities = np.zeros(len(positions))
     velocities[: len(state.velocities)] = state.velocities
-    message = ArmStateMessage(
-        joint_names=names,
-        positions=doubles(positions),
-        velocities=doubles(velocities),
-        gripper=state.gripper,
-        object_known=state.object_position is not None,
-        self_contacts=int("self" in state.contacts),
-        scene_contacts=int("scene" in state.contacts),
-        object_contacts=int("object" in state.contacts),
-    )
+    message = fresh(ArmStateMessage)
+    message.joint_names = names
+    message.positions, message.velocities = doubles(positions), doubles(velocities)
+    message.gripper = state.gripper
+    message.object_known = state.object_position is not None
+    message.self_contacts = int("self" in state.contacts)
+    message.scene_contacts = int("scene" in state.contacts)
+    message.object_contacts = int("object" in state.contacts)
     message.header.stamp = stamp_of(state.stamp_s)
     message.header.frame_id = "world"
     if state.object_position is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import array
 
 import numpy as np
+from builtin_interfaces.msg import Time
 
 from bayes_curiosity_interfaces.msg import Observation, ObservationBatch
 from bayes_curiosity_ros.curiosity.data import Observations, rgbd_images
 from bayes_curiosity_ros.errors import EmptyBatchError, ImageError, LengthError
 from bayes_curiosity_ros.nodes.conversions.pixels import color_pixels, depth_pixels
 from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.wire import fresh
 
 
 def observations_of_batch(batch: ObservationBatch) -> Observations:
@@ -32,6 +34,15 @@ def batch_of_observations(observations: Observations) -> ObservationBatch:
         batch.color = array.array("B", color.transpose(0, 2, 3, 1).tobytes())
         batch.depth = array.array("f", observations.images[:, 3].astype(np.float32).tobytes())
     return batch
+
+
+def message_of_vector(episode: int, step: int, stamp: Time, vector: np.ndarray) -> Observation:
+    """One step's observation, (D,), without images."""
+    message = fresh(Observation)
+    message.header.stamp = stamp
+    message.episode, message.step = episode, step
+    message.vector = doubles(vector)
+    return message
 
 
 def observation_of_message(message: Observation) -> Observations:

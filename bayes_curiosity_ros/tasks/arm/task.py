@@ -184,7 +184,7 @@ class ArmTask(Task):
     @property
     def max_delta_rad(self) -> np.ndarray:
         """(J,) what an action of 1 means, in [rad]."""
-        return self.stepper.world.max_delta_rad
+        return self.stepper.max_delta_rad
 
     def initial_states(self, count: int, rng: np.random.Generator) -> np.ndarray:
         place = self.placement
@@ -231,7 +231,7 @@ class ArmTask(Task):
             )
         require_finite_command("action", actions)
         joints = len(self.robot.arm.joints)
-        deltas = np.clip(actions[:, :joints], -1.0, 1.0) * self.max_delta_rad
+        deltas = actions[:, :joints].clip(-1.0, 1.0) * self.max_delta_rad
         if self.commands_gripper:
             return deltas, (np.clip(actions[:, -1], -1, 1) + 1) / 2
         return deltas, self.reflex(len(actions), states)
