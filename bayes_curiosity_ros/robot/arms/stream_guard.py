@@ -26,7 +26,7 @@ LOOK_S = 0.01
 # How long a guard whose node has gone stays, in [s]: at least, for what is still under way to it
 # and from it, and at most, where zeros do not end what it hears.
 LINGER_S, DUTY_S = 0.5, 10.0
-MET = b"met\n"  # the controller would hear zeros
+MET = b"met\n"  # the guard has heard the node, and the controller would hear the guard
 
 
 def stream_guard(topic: str) -> GuardProcess:
@@ -39,6 +39,7 @@ class Watch:
 
     def __init__(self, node: Node, topic: str) -> None:
         self._heard_s, self._values = 0.0, [0.0]
+        self._hears = False
         self._publisher = node.create_publisher(Float64MultiArray, topic, 10)
         node.create_subscription(Float64MultiArray, topic, self._hear, 10)
 
@@ -46,6 +47,11 @@ class Watch:
     def moves(self) -> bool:
         """Whether the last that was heard sets joints in motion."""
         return any(self._values)
+
+    @property
+    def met(self) -> bool:
+        """Whether we have heard the node, and the controller would hear us."""
+        return self._hears and self.is_heard
 
     @property
     def is_heard(self) -> bool:
@@ -60,7 +66,8 @@ class Watch:
                 self._values = [0.0]
 
     def _hear(self, message: Float64MultiArray) -> None:
-        """Zeros after a silence are our own."""
+        """Zeros after a silence are our own, or the node's greeting."""
+        self._hears = True
         if any(message.data) or not self._silent():
             self._heard_s, self._values = time.monotonic(), list(message.data)
 
@@ -81,7 +88,7 @@ def main(topic: str) -> None:
     while (alone_s := time.monotonic() - gone_s) < (DUTY_S if watch.moves else LINGER_S):
         executor.spin_once(timeout_sec=LOOK_S)
         watch.look()
-        if not met and watch.is_heard:
+        if not met and watch.met:
             met = True
             say(MET)
         if alone_s < 0.0 and _gone():

@@ -139,8 +139,11 @@ class ForwardVelocity(Stream):
         self._met = False
 
     def absent(self) -> str:
-        """The guard hears the topic, too: alone, it is no driver; and it must reach the driver."""
+        """The guard hears the topic, too: alone, it is no driver. Nothing may move before it has
+        heard us, so it is sent zeros until it says so."""
         self._met |= MET in self._guard.heard(0.0)
+        if not self._met:
+            self._send(np.zeros(self._count))
         there = self._met and self._publisher.get_subscription_count() > 1
         return "" if there else str(self._publisher.topic_name)
 
