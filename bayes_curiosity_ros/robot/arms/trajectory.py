@@ -47,7 +47,7 @@ DONE_SHARE = 0.95
 TINY_S = 1e-6
 # For how long a repeated stop holds the same place, in [s].
 HOLD_S = 1.0
-REACH_S = 5.0  # for a driver that was there before
+REACH_S = 20.0  # for a driver that was there before, and a guard that starts
 COUNTED = 20  # states, to know how often they come; the first ones may come in a burst
 INTERFACES: dict[str, Callable[[Node, TrajectoryConfig, tuple[str, ...]], Commands]] = {
     "trajectory_topic": TrajectoryTopic,
