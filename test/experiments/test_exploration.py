@@ -139,7 +139,7 @@ def test_the_page_has_the_figures_of_the_committed_rows():
         assert path.read_text() == tables[path.parent.name]
     page = (RESULTS.parent / "docs" / "exploration.md").read_text()
     shown = [line for line in page.splitlines() if re.match(r"\| (visual_)?parked_reach", line)]
-    made = "\n".join([tables["exploration"], tables["physics"]]).splitlines()
+    made = "\n".join([tables["exploration"], tables["forms"], tables["physics"]]).splitlines()
     assert len(shown) > 20
     assert set(shown) <= set(made)
     cell, found = r"(.+\]) \|", r"(\d of \d), (\S+) \|"
