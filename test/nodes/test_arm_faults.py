@@ -43,8 +43,11 @@ def hardware(monkeypatch):
 
 
 @pytest.fixture
-def run(start, hardware, background):
-    """Function that starts the node; its process and who drives it."""
+def run(hardware, start, background):
+    """Function that starts the node; its process and who drives it.
+
+    It ends before the arm does: it would else try on to stop it.
+    """
 
     def begin(**given):
         where = {"kortex__ip": "127.0.0.1", "kortex__port": hardware.port}

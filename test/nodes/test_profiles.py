@@ -39,18 +39,24 @@ OLDER = {
 }
 
 
+@pytest.fixture
+def controlled(driver):
+    """The driver; it is there until the arm's node has ended, which else tries on to stop it."""
+    with emulated("ros2_control", driver):
+        yield
+
+
 @pytest.mark.parametrize(("given", "driver"), PAIRINGS.values(), ids=PAIRINGS)
-def test_a_documented_pairing_moves_the_arm(start, background, given, driver):
+def test_a_documented_pairing_moves_the_arm(controlled, start, background, given, driver):
     specs = nodes({"arm": "trajectory", "simulated_operator": "true", **given})
     words = command_of(next(spec for spec in specs if spec.name == "arm"))
-    with emulated("ros2_control", driver):
-        start(ARM, *words[words.index("--ros-args") :], *PATIENT)
-        learner = Driver(background)
-        eventually(learner.status, lambda m: m.state == ArmStatus.READY)
-        assert learner.reset().status.code == 0
-        learner.act(1, 0, deltas=(0.01, -0.01) * 3)
-        moved = learner.reached(1, 1)
-        np.testing.assert_allclose(moved.executed_deltas, moved.requested_deltas, rtol=0.05)
+    start(ARM, *words[words.index("--ros-args") :], *PATIENT)
+    learner = Driver(background)
+    eventually(learner.status, lambda m: m.state == ArmStatus.READY)
+    assert learner.reset().status.code == 0
+    learner.act(1, 0, deltas=(0.01, -0.01) * 3)
+    moved = learner.reached(1, 1)
+    np.testing.assert_allclose(moved.executed_deltas, moved.requested_deltas, rtol=0.05)
 
 
 def test_the_older_gripper_action_is_spoken_too(background):
