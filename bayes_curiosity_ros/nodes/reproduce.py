@@ -90,6 +90,7 @@ class Reproduction:
         self._answers: dict[tuple[int, int], IntrinsicReward] = {}
         self._answered = threading.Condition()
         self._episode: list[Observations] = []
+        self._summary: EpisodeSummary | None = None  # of an episode that is not whole yet
         self._sent: set[tuple[int, int]] = set()
         self.result = Comparison()
         node = background.node
@@ -122,7 +123,9 @@ class Reproduction:
                 self._states[state.observations] = state.log_determinant
                 self._require_the_same(state)
             elif kind == SUMMARY:
-                self._finish(deserialize_message(cue.record.data, EpisodeSummary))
+                self._summary = deserialize_message(cue.record.data, EpisodeSummary)
+                self._finish_if(self._is_whole())
+        self._finish_if(True)
         self._compare()
         return self.result
 
@@ -131,9 +134,28 @@ class Reproduction:
         key = message.episode, message.step
         if key in self._sent:
             return
+        self._finish_if(self._summary is not None and self._summary.episode != message.episode)
         self._sent.add(key)
         self._publisher.publish(message)
         self._episode.append(observation_of_message(message))
+        self._finish_if(self._is_whole())
+
+    def _is_whole(self) -> bool:
+        """Whether every observation of the episode was played whose summary is there.
+
+        A recorder that was held up may have heard the summary first.
+        """
+        summary = self._summary
+        return (
+            summary is not None
+            and summary.outcome != EpisodeSummary.ABORTED
+            and len(self._episode) > summary.steps
+        )
+
+    def _finish_if(self, due: bool) -> None:
+        if due and self._summary is not None:
+            summary, self._summary = self._summary, None
+            self._finish(summary)
 
     def _finish(self, summary: EpisodeSummary) -> None:
         """All rewards first, then the update, as the learner does."""

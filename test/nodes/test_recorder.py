@@ -15,12 +15,14 @@ from std_srvs.srv import Trigger
 from bayes_curiosity_interfaces.msg import EpisodeSummary, Observation
 from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.peek import episode_and_step
+from bayes_curiosity_ros.bags.player import cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.bringup import table as bringup
 from bayes_curiosity_ros.bringup.up import command_of
 from bayes_curiosity_ros.learning.episode_log import read_log
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.reproduce import Reproduction
 from bayes_curiosity_ros.robot.cameras.camera import Frame
 from support.graph import Graph, eventually, inbox, parameters, until, wait_until_recorded
 from support.pretended import Run, write_bag
@@ -202,6 +204,25 @@ def test_the_curiosity_node_reproduces_every_reward(start, recorded):
     output = other.communicate(timeout=2 * WAIT_S)[0]
     assert "0 of 40 intrinsic rewards" in output, "episode 2 alone meets another posterior"
     assert other.returncode == 1
+
+
+def with_early_summaries(played):
+    """As a recorder hears them that was held up: each before its episode's last observations."""
+    heard = list(played)
+    for cue in [each for each in heard if each.record.topic == "/episode"]:
+        heard.remove(cue)
+        before = [i for i, each in enumerate(heard) if each.begins_step and each[1] == cue.episode]
+        heard.insert(before[-5], cue)
+    return heard
+
+
+def test_a_summary_that_was_heard_early_waits_for_its_observations(start, background, recorded):
+    start(CURIOSITY)
+    reader = BagReader(recorded)
+    played = with_early_summaries(cues(reader, parse_selection("")))
+    result = Reproduction(background, reader).run(played)
+    assert (result.episodes, result.updates, result.compared) == (3, 2, 120)
+    assert result.exact
 
 
 def frames(count, seed):
