@@ -92,10 +92,10 @@ class KeepingExecutor(SingleThreadedExecutor):
 
     def _wait(self, timeout_sec: float | None) -> bool:
         """Whether something is ready to be served here."""
-        if not self.context.ok():
-            raise ExternalShutdownException()
         if self._kept is None or self._kept.stale:
             self._let_go()
+            if not self.context.ok():
+                raise ExternalShutdownException()  # there is no wait set without a context
             guards = [self._guard, self._sigint_gc]
             self._kept = _WaitSet(self.get_nodes(), guards, self.context)
             self._steps = _Steps(self._kept.subscriptions, self.context)

@@ -1,0 +1,118 @@
+"""An arm that does not stop when it is told to: what its supervisor does and says."""
+
+import pytest
+
+from bayes_curiosity_ros.robot.arms.arm import ArmError
+from bayes_curiosity_ros.robot.supervision import State, SupervisorConfig
+from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
+from support.supervised import act
+
+
+class TestAnArmThatDoesNotStop:
+    """State first, then the stop, until standstill is measured; READY only then."""
+
+    @pytest.fixture
+    def supervisor(self, make, arm):
+        supervisor = make(resume_after_halt=False)
+        supervisor.reset_episode(1, 0, False)
+        act(supervisor)
+        arm.moves = True
+        return supervisor
+
+    @staticmethod
+    def watched(supervisor, clock, duration_s):
+        """States and reasons while the node's timer goes on."""
+        end_s, seen = clock.now + duration_s, []
+        while clock.now < end_s:
+            clock.now += 0.02
+            supervisor.watch()
+            seen.append((supervisor.state, supervisor.reason))
+        return seen
+
+    def test_a_stop_that_fails_is_tried_again(self, supervisor, arm, clock):
+        arm.stop_trouble = "the arm did not answer within 0.15 s"
+        supervisor.stop("a hand in the cell")
+        assert supervisor.state == State.STOPPED
+        seen = self.watched(supervisor, clock, 1.0)
+        assert arm.calls.count("stop") >= 8
+        assert seen[-1][0] == State.FAULT
+        assert "press its emergency stop: the stop failed: the arm did not answer" in seen[-1][1]
+        arm.stop_trouble = ""
+        arm.moves = False
+        self.watched(supervisor, clock, 0.1)
+        assert supervisor.state == State.FAULT
+        assert supervisor.reason.startswith("stands still again, a hand in the cell")
+        assert "arm/release" in supervisor.reason
+
+    def test_a_fault_is_the_state_even_where_the_stop_fails(self, supervisor, arm, clock):
+        arm.failure, arm.stop_trouble = "no answer", "refused"
+        with pytest.raises(ArmError, match="no answer"):
+            act(supervisor, step=1)
+        assert supervisor.state == State.FAULT
+        assert State.READY not in {state for state, _ in self.watched(supervisor, clock, 2.0)}
+
+    def test_an_error_that_nobody_expected_stops_the_arm(self, supervisor, arm):
+        arm.failure = ZeroDivisionError("a mistake of ours")
+        with pytest.raises(ZeroDivisionError):
+            act(supervisor, step=1)
+        assert (supervisor.state, arm.calls[-1]) == (State.FAULT, "stop")
+
+    def test_silence_is_ready_only_after_standstill(self, supervisor, arm, clock):
+        seen = self.watched(supervisor, clock, 0.2)
+        assert seen[-1][0] == State.MOVING
+        assert "halting: no command for" in seen[-1][1]
+        arm.moves = False
+        assert self.watched(supervisor, clock, 0.02)[-1] == (
+            State.READY,
+            "halted: no command for 0.16 s; the episode is over, reset it",
+        )
+
+    def test_a_halt_that_fails_is_a_fault(self, supervisor, arm, clock):
+        arm.stop_trouble = "refused"
+        seen = self.watched(supervisor, clock, 1.0)
+        assert {state for state, _ in seen} == {State.MOVING, State.FAULT}
+
+    @pytest.mark.parametrize("trouble", [{"moves": True}, {"unseen": "no states"}])
+    def test_a_release_needs_standstill(self, supervisor, arm, trouble):
+        supervisor.stop("test")
+        arm.moves = False
+        vars(arm).update(trouble)
+        with pytest.raises(ArmError, match="standstill"):
+            supervisor.release()
+        assert supervisor.state != State.READY
+        vars(arm).update(moves=False, unseen="")
+        supervisor.release()
+        assert supervisor.state == State.READY
+
+    def test_a_release_in_motion_changes_nothing(self, supervisor):
+        supervisor.release()
+        assert supervisor.state == State.MOVING
+
+    def test_a_fault_that_does_not_go_away_is_not_released(self, supervisor, arm):
+        arm.moves, arm.failure = False, "a fault"
+        with pytest.raises(ArmError):
+            act(supervisor, step=1)
+        arm.fault = "fault in the base"
+        with pytest.raises(ArmError, match="fault in the base"):
+            supervisor.release()
+        assert supervisor.state == State.FAULT
+
+    def test_it_is_not_let_go_of_while_it_moves(self, supervisor, arm, clock):
+        arm.stop_trouble = "refused"
+        with pytest.raises(ArmError, match="refused"):
+            supervisor.deactivate("the end")
+        assert "disconnect" not in arm.calls
+        assert supervisor.state == State.FAULT
+        arm.moves, arm.stop_trouble = False, ""
+        supervisor.deactivate("the end")
+        assert (supervisor.state, arm.calls[-1]) == (State.INACTIVE, "disconnect")
+
+    def test_an_arm_that_moves_is_stopped_before_it_is_active(self, arm, clock):
+        arm.moves = True
+        supervisor = ArmSupervisor(arm, SupervisorConfig(), clock, clock.pause)
+        with pytest.raises(ArmError, match="no standstill"):
+            supervisor.activate(1.0)
+        assert "stop" in arm.calls
+        assert arm.calls[-1] == "disconnect"
+        assert supervisor.state == State.INACTIVE
+        assert "cannot activate: no standstill" in supervisor.reason
