@@ -7,14 +7,14 @@ from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_stat
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.robot.arms.simulated import SimulatedArm
 from bayes_curiosity_ros.robot.config import RobotConfig
-from support.graph import eventually, inbox
+from support.graph import eventually, inbox, parameters
 from support.waiting import wait_for
 
 CAMERA = "bayes_curiosity_ros.nodes.camera_node"
 
 
 def test_the_arm_is_followed_only_while_somebody_watches(start, background):
-    start(CAMERA)
+    start(CAMERA, *parameters(frame_prefix="left/"))
     node = background.node
     states = node.create_publisher(ArmState, "arm/state", EPISODE_QOS)
     wait_for(lambda: node.count_publishers("camera/color/image_raw"), "camera")
@@ -31,6 +31,7 @@ def test_the_arm_is_followed_only_while_somebody_watches(start, background):
         return not images.empty()
 
     wait_for(seen, "image")
-    assert eventually(images, lambda m: True).encoding == "rgb8"
+    image = eventually(images, lambda m: True)
+    assert (image.encoding, image.header.frame_id) == ("rgb8", "left/camera_optical_frame")
     node.destroy_subscription(next(s for s in node.subscriptions if "color" in s.topic_name))
     wait_for(lambda: states.get_subscription_count() == 0, "camera that rests")

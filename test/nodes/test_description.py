@@ -233,6 +233,9 @@ def test_a_watcher_in_a_namespace_hears_the_clock_of_its_simulation(start, backg
 
     wait_for(lambda: "description" in listeners("/left/clock"), "listener to the clock")
     assert "description" not in listeners("/clock")
+    start(ARM, "--ros-args", "-r", "__ns:=/left")
+    wait_for(lambda: background.node.count_publishers("/left/clock"), "clock of the simulation")
+    assert not background.node.count_publishers("/clock")
 
 
 def test_a_prefix_that_tf_refuses_is_refused(start):

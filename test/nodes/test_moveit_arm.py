@@ -80,8 +80,9 @@ def test_without_a_package_a_parameter_file_speaks_to_its_node(
         f"/**/{NODE}:\n  ros__parameters:\n    planning_pipelines: {{pipeline_names: [ompl]}}\n"
     )
     monkeypatch.setattr(sys, "argv", ["arm", "--ros-args", "--params-file", str(own)])
-    make()
+    make().home(WAIT_S)
     assert moveit.started["planning_pipelines"] == {"pipeline_names": ["ompl"]}
+    assert moveit.velocity_scale < 0.2  # though the file says nothing of it
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,15 @@ def test_a_rejected_trajectory_is_an_error(gen3, make, monkeypatch):
         arm.move(np.full(6, 0.01), 0.0, WAIT_S)
 
 
+def test_a_trajectory_that_was_given_up_is_an_error(gen3, make, monkeypatch):
+    arm = make("ros2_kortex", **INTERFACES["action"] | {"settle_s": 0.0})
+    result = FollowJointTrajectory.Result(error_string="joint_3 lags behind")
+    result.error_code = result.PATH_TOLERANCE_VIOLATED
+    monkeypatch.setattr(Goals, "send", lambda goals, goal, ended: ended(result))
+    with pytest.raises(ArmError, match=r"gave up a trajectory \(error -4\): joint_3 lags behind"):
+        arm.move(np.full(6, 0.01), 0.0, WAIT_S)
+
+
 def test_an_absent_gripper_is_named(gen3, background):
     gripper = {"interface": "gripper_command", "name": "/no_such/gripper_cmd"}
     robot, config = profile("ros2_kortex", gripper=gripper)

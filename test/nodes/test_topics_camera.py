@@ -12,10 +12,14 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
+from bayes_curiosity_ros.robot.cameras import topics
+from bayes_curiosity_ros.robot.cameras.decoders import Decoder
 from bayes_curiosity_ros.robot.cameras.encodings import DEPTH_HEADER
+from bayes_curiosity_ros.robot.cameras.topics import TopicsCamera, TopicsConfig
+from bayes_curiosity_ros.robot.config import RobotConfig
 from support.graph import parameters
 from support.processes import output_of
-from support.waiting import wait_for
+from support.waiting import WAIT_S, wait_for
 
 cv2 = pytest.importorskip("cv2", reason="OpenCV is for real cameras only")
 NODE = "bayes_curiosity_ros.nodes.camera_node"
@@ -143,6 +147,27 @@ def test_a_drivers_faults_are_said_and_the_camera_goes_on(see, driver_node):
     driver.height = HEIGHT
     seen.color.clear()
     wait_for(lambda: len(seen.color) > 2, "frame")
+
+
+def test_the_decoder_that_was_made_is_the_one_that_reads(background, driver_node, monkeypatch):
+    asked = []
+
+    def make_grey(wanted):
+        asked.append(wanted)
+        return Decoder(
+            "a test",
+            lambda image: np.full((image.height, image.width, 3), 7, np.uint8),
+            lambda image: np.full((image.height, image.width), 1.25, np.float32),
+        )
+
+    monkeypatch.setattr(topics, "make_decoder", make_grey)
+    driver = Driver(driver_node, compressed=False)
+    names = TopicsConfig(driver.topics["color"], driver.topics["depth"], "driver/info")
+    with TopicsCamera(RobotConfig.load("jaco.yaml"), names, background.node) as camera:
+        frame = camera.read(WAIT_S)
+    assert asked == ["auto"]  # unless another is set
+    assert (frame.color == 7).all()
+    assert (frame.depth == 1.25).all()
 
 
 @pytest.mark.parametrize("decoder", ["auto", "builtin"])

@@ -127,6 +127,24 @@ def test_silent_joint_states_are_an_error(arm, controller):
     controller.silent = False
 
 
+def test_a_gripper_that_is_told_of_late_is_refused_too(controller, background):
+    """It may have a driver of its own, which starts when it pleases."""
+    bare = RobotConfig.load("gen3.yaml")
+    controller.fingers = {}
+    controller.put(bare.arm.ready_rad)
+    with TrajectoryArm(bare, CONFIG, background.node) as arm:
+        arm.state(TIMEOUT_S)
+        controller.fingers = {"knuckle": 0.1}
+
+        def refused():
+            try:
+                arm.state(TIMEOUT_S)
+            except ArmError as error:
+                return "also tell of knuckle, but the robot file has no gripper" in str(error)
+
+        wait_for(refused, "error")
+
+
 def test_it_goes_home(arm, robot):
     for _ in range(2):
         arm.move(np.full(6, 0.03), 0.0, TIMEOUT_S)

@@ -78,6 +78,13 @@ class Padless(Genuine):
         return np.frombuffer(img_msg.data, np.uint8)[:12].reshape(2, 2, 3)
 
 
+class OtherByteOrder(Genuine):
+    """Reads colours rightly, and depths from the wrong end."""
+
+    def _raw(self, img_msg):
+        return super()._raw(img_msg).byteswap()
+
+
 class OtherNumpy(Genuine):
     """Compiled for another NumPy."""
 
@@ -112,7 +119,12 @@ def test_auto_is_cv_bridge_where_it_works_and_ours_for_what_it_refuses(installed
 
 @pytest.mark.parametrize(
     ("bridge", "reason"),
-    [(None, "cv_bridge"), (Padless, "padding"), (OtherNumpy, "unreported exception")],
+    [
+        (None, "cv_bridge"),
+        (Padless, "padding"),
+        (OtherByteOrder, "16UC1"),
+        (OtherNumpy, "unreported exception"),
+    ],
 )
 def test_auto_is_ours_where_cv_bridge_fails_and_says_why(installed, bridge, reason):
     installed(bridge)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.robot.arms import kortex
 from bayes_curiosity_ros.robot.arms.arm import Arm, ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.arms.kortex import KortexArm, KortexConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -146,21 +147,33 @@ def test_no_start_from_outside_the_limits(hardware, make):
     assert hardware.sessions == 0
 
 
-def test_a_broken_connection_is_an_error_in_words_and_opened_anew(arm, hardware):
+def fails(arm):
+    with contextlib.suppress(ArmError):
+        arm.state(TIMEOUT_S)
+        return False
+    return True
+
+
+def test_a_broken_connection_is_an_error_in_words_and_opened_anew(arm, hardware, monkeypatch):
+    monkeypatch.setattr(kortex, "DEAD_S", np.inf)  # what is known to be broken is not waited for
     arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
     hardware.drop()
-
-    def fails():
-        with contextlib.suppress(ArmError):
-            arm.state(TIMEOUT_S)
-            return False
-        return True
-
-    wait_for(fails, "error")
+    wait_for(lambda: fails(arm), "error")
     with pytest.raises(ArmError, match="the connection to the arm is broken"):
         arm.state(TIMEOUT_S)
     arm.stop("test")  # over a new connection
     assert hardware.speeds == [0.0] * 6
+    arm.release()
+    arm.move(np.zeros(6), 0.0, TIMEOUT_S)
+
+
+def test_a_connection_on_which_nothing_is_answered_is_opened_anew(arm, hardware):
+    """As after a cable that was pulled: nobody says that it is broken."""
+    hardware.silent = True
+    wait_for(lambda: fails(arm) and not hardware.connections, "end of the connection")
+    hardware.silent = False
+    arm.stop("test")
+    assert hardware.connections == 1
     arm.release()
     arm.move(np.zeros(6), 0.0, TIMEOUT_S)
 

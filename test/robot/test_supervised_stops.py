@@ -88,6 +88,12 @@ class TestAnArmThatDoesNotStop:
         supervisor.release()
         assert supervisor.state == State.MOVING
 
+    def test_an_arm_that_is_home_and_moves_on_is_a_fault(self, supervisor, arm):
+        arm.stop_trouble = "refused"
+        with pytest.raises(ArmError, match="arrived, but moves still"):
+            supervisor.home()
+        assert (supervisor.state, arm.calls[-1]) == (State.FAULT, "stop")
+
     def test_a_fault_that_does_not_go_away_is_not_released(self, supervisor, arm):
         arm.moves, arm.failure = False, "a fault"
         with pytest.raises(ArmError):

@@ -101,7 +101,6 @@ class TrajectoryArm(RealArm):
         self._reach(deadline)
         self._states.forget()
         self._states.wait(time.monotonic(), deadline)
-        self._require_known_hand()
         if self.config.overlap_s:
             self._require_dense(deadline)
 
@@ -117,6 +116,7 @@ class TrajectoryArm(RealArm):
 
     def measure(self, timeout_s: float) -> ArmState:
         state = self._states.fresh()
+        self._require_known_hand()
         self._raw, self._received_s = state.positions, state.received_s
         age_s = time.monotonic() - state.measured_s
         return ArmState(
@@ -239,7 +239,8 @@ class TrajectoryArm(RealArm):
         return self._commanded.velocity
 
     def _require_known_hand(self) -> None:
-        """A hand that the robot file does not have would be driven into the table."""
+        """A hand that the robot file does not have would be driven into the table. It may be told
+        of later than the arm, by a driver of its own."""
         if self.robot.arm.gripper is None and self._unknown:
             names = ", ".join(sorted(self._unknown))
             raise ArmError(
