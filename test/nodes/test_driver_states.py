@@ -61,6 +61,24 @@ def test_states_that_cannot_be_believed_are_an_error(arm, driver, trouble, words
         moves_until_it_fails(arm)
 
 
+def test_a_driver_that_has_gone_is_named(robot, background):
+    """Its last state would be good for a while."""
+    config = TrajectoryConfig(COMMANDS, STATES, state_timeout_s=0.5)
+    with BackgroundNode("driver") as node:
+        JointDriver(node, robot.arm.ready_rad, robot.arm.joints, COMMANDS, STATES)
+        arm = TrajectoryArm(robot, config, background.node)
+        arm.connect(WAIT_S)
+
+    def named():
+        try:
+            arm.state(WAIT_S)
+        except ArmError as error:
+            return "nobody publishes /joint_states; is the driver running?" in str(error)
+
+    wait_for(named, "error")
+    arm.disconnect()
+
+
 def test_a_stop_without_states_commands_nothing(arm, driver):
     """To hold where the arm was a while ago would move it back there."""
     arm.move(np.full(6, 0.01), 0.0, WAIT_S)
@@ -143,3 +161,5 @@ def test_the_command_of_the_readme_notices_a_dead_driver(driver, start, backgrou
         return learner.trigger("release").success
 
     wait_for(released, "release once the driver is back")
+    publishers = background.node.get_publishers_info_by_topic(STATES)
+    assert [info.node_name for info in publishers] == ["driver"]
