@@ -1,5 +1,8 @@
 """Every pairing of a driver with a robot file that the documents name, against such a driver."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,8 @@ from support.drivers.running import emulated, profile
 from support.graph import eventually
 from support.waiting import WAIT_S, wait_for
 
+ROOT = Path(__file__).parents[2]
+NAMED = re.compile(r"params_file:=([\w.]+)")
 # What a user types, and the driver that it is for. The Jaco's own is in test_jaco_gen2.py.
 PAIRINGS = {
     "ros2_kortex with a Robotiq": ({"params_file": "ros2_kortex.yaml"}, "kortex"),
@@ -44,6 +49,13 @@ def controlled(driver):
     """The driver; it is there until the arm's node has ended, which else tries on to stop it."""
     with emulated("ros2_control", driver):
         yield
+
+
+def test_every_file_that_the_documents_name_is_run():
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    named = {name for page in pages for name in NAMED.findall(page.read_text())}
+    run = {given["params_file"] for given, _ in PAIRINGS.values() if "params_file" in given}
+    assert {name for name in named if not name.startswith("my")} == run | {"jaco_gen2.yaml"}
 
 
 @pytest.mark.parametrize(("given", "driver"), PAIRINGS.values(), ids=PAIRINGS)
