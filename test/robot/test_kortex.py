@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import threading
 
 import numpy as np
@@ -308,6 +309,22 @@ def test_a_goal_that_fails_is_an_error_in_words(reaching, hardware, trouble, wor
     assert hardware.speeds == [0.0] * 6
     assert hardware.listeners == 0
     vars(hardware).update(silent=False)
+
+
+def test_every_call_has_our_time_limit(reaching, monkeypatch):
+    """The vendor's own is ten seconds; a subscription takes options, too."""
+    router, limits_ms = sys.modules["kortex_api.RouterClient"].RouterClient, {}
+    call = router.call
+
+    def noted(self, name, arguments, options):
+        limits_ms[name] = options.timeout_ms
+        return call(self, name, arguments, options)
+
+    monkeypatch.setattr(router, "call", noted)
+    reaching.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+    limits_ms.pop("KeepAlive", None)  # a thread of the vendor's sends those
+    assert {"OnNotificationActionTopic", "ExecuteAction", "Unsubscribe"} <= set(limits_ms)
+    assert set(limits_ms.values()) == {1000}
 
 
 def test_a_goal_whose_end_is_never_reported_is_an_error(make_reaching, hardware):
