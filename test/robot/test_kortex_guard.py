@@ -112,6 +112,17 @@ def test_a_guard_that_is_sent_away_in_motion_stops_the_arm_first(hardware):
     wait_for(lambda: hardware.stops > 0, "stop")
 
 
+def test_a_guard_outlives_signals(hardware):
+    """Ctrl-C and a launch system send them to it, too, while its node still moves the arm."""
+    guard = Guard(LinkConfig("127.0.0.1", hardware.port, "admin", PASSWORD, 0.25))
+    guard.start()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        guard._process._process.send_signal(number)
+    guard.beat(moves=True)
+    wait_for(lambda: hardware.stops > 0, "stop after silence")
+    guard.end()
+
+
 def test_a_guard_without_a_session_says_why(hardware):
     guard = Guard(LinkConfig("127.0.0.1", hardware.port, "admin", "wrong", 0.25))
     with pytest.raises(ArmError, match="the password is wrong"):
