@@ -107,6 +107,22 @@ def test_a_stop_interrupts_a_motion_and_is_latched(arm, controller, monkeypatch)
     arm.move(np.zeros(6), 0.0, TIMEOUT_S)
 
 
+def test_a_step_that_its_driver_hears_late_is_waited_for(
+    robot, controller, background, monkeypatch
+):
+    """Else nothing would count as executed, and the motion as part of the next step."""
+    patient = replace(CONFIG, settle_s=WAIT_S)
+    with TrajectoryArm(robot, patient, background.node) as arm:
+        send = arm._commands.step
+
+        def send_late(step):
+            threading.Timer(0.3, send, [step]).start()
+
+        monkeypatch.setattr(arm._commands, "step", send_late)
+        executed = arm.move(np.full(6, 0.01), 0.0, TIMEOUT_S)
+        np.testing.assert_allclose(executed.deltas, 0.01, rtol=0.05)
+
+
 def test_turns_of_a_continuous_joint_do_not_matter(arm, controller, robot):
     controller.put(controller.position - [2 * np.pi, 0, 0, 0, 0, 0])
     ready = robot.arm.ready_rad[0]
