@@ -165,7 +165,10 @@ class ArmClient:
         what = f"arm/state of episode {self._episode}, step {self._step}"
         try:
             self._waiter.until(
-                lambda: self._state is not None or self._rests(), self._step_timeout_s, what
+                lambda: self._state is not None or self._rests(),
+                self._step_timeout_s,
+                what,
+                step=True,
             )
         except WaitTimeoutError as error:
             reason = self.status.reason if self.status else "no arm/status either"

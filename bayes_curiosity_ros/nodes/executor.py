@@ -30,6 +30,8 @@ KINDS = ("subscription", "timer", "client", "service")
 STEP_S = 0.001
 # While they do, whatever else is ready waits no longer than this time in [s].
 LOOK_S = 0.005
+# Looks at everything that brought steps, after which more of them are expected.
+ENOUGH = 2
 PRIVATE = (
     "_guard",
     "_sigint_gc",
@@ -64,7 +66,7 @@ class KeepingExecutor(SingleThreadedExecutor):
         super().__init__(context=context)
         self._kept: _WaitSet | None = None
         self._steps: _Steps | None = None
-        self._steps_seen = 0  # in so many looks, one after the other
+        self._steps_seen = 0  # in so many looks since steps last failed to come
         self._looked_s = 0.0
         self._ready: deque[tuple[str, Any]] = deque()
 
@@ -83,6 +85,12 @@ class KeepingExecutor(SingleThreadedExecutor):
             super().spin_once(timeout_sec)
         elif self._ready or self._wait(timeout_sec):
             self._serve(*self._ready.popleft())
+
+    def spin_step(self, timeout_sec: float | None = None) -> None:
+        """As `spin_once`, for who waits for a control step: all else waits up to `LOOK_S`."""
+        self._steps_seen = ENOUGH
+        self.spin_once(timeout_sec)
+        self._steps_seen = 0
 
     def _unfinished(self) -> bool:
         """Whether rclpy has tasks left."""
@@ -111,14 +119,14 @@ class KeepingExecutor(SingleThreadedExecutor):
         """Wait until something is ready; whether rclpy has something to serve."""
         assert self._kept is not None
         assert self._steps is not None
-        if self._steps_seen > 1 and time.monotonic() - self._looked_s < LOOK_S:
+        if self._steps_seen >= ENOUGH and time.monotonic() - self._looked_s < LOOK_S:
             within_s = STEP_S if timeout_sec is None else min(STEP_S, timeout_sec)
             if self._steps.wait(timeout_sec_to_nsec(within_s), self._ready):
                 return False
+            self._steps_seen = 0
         others = self._kept.wait(timeout_sec_to_nsec(timeout_sec), self._ready)
         self._looked_s = time.monotonic()
-        stepped = any(_of_steps(*each) for each in self._ready)
-        self._steps_seen = self._steps_seen + 1 if stepped else 0
+        self._steps_seen += any(_of_steps(*each) for each in self._ready)
         return others
 
     def _serve(self, kind: str, entity: Any) -> None:
