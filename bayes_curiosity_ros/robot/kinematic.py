@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError, InputError
-from bayes_curiosity_ros.robot.stepper import Bound, Stepper
+from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import World
 
 
@@ -58,15 +58,21 @@ class KinematicStepper(Stepper):
         rows[:, layout.contacts] = self.contacts(rows)
         return rows, {}
 
-    def _posed(self, rows: np.ndarray) -> Bound:
-        """As of every stepper; rows that are posed already are not posed again."""
-        bound, count = self._sized(len(rows)), len(rows)
-        posed = self._posed_rows == count
-        if not posed or not np.array_equal(bound.qpos[:count], rows[:, self.layout.qpos]):
-            self._posed_rows = 0
-            bound = super()._posed(rows)
-            self._posed_rows = count
-        return bound
+    def hands(self, rows: np.ndarray) -> np.ndarray:
+        """As of every stepper; many rows are not posed again after their contacts."""
+        count = len(rows)
+        if count == 1 or count != self._posed_rows:
+            return super().hands(rows)
+        bound = self._sized(count)
+        if not np.array_equal(bound.qpos[:count], rows[:, self.layout.qpos]):
+            return super().hands(rows)
+        return bound.positions[:count, self.world.end_effector_body].copy()
+
+    def contacts(self, rows: np.ndarray) -> np.ndarray:
+        self._posed_rows = 0
+        found = super().contacts(rows)
+        self._posed_rows = len(rows)
+        return found
 
 
 def make_stepper(worlds: Sequence[World], threads: int = 0, extra: int = 0) -> Stepper:

@@ -286,7 +286,7 @@ class ArmSupervisor:
         joints = len(self.arm.joint_names)
         if deltas.shape != (joints,):
             raise LengthError(f"{deltas.size} joint deltas for {joints} joints")
-        if not np.isfinite(deltas).all() or not math.isfinite(gripper):
+        if not all(map(math.isfinite, (*deltas.tolist(), gripper))):
             raise NotFiniteError(
                 f"joint deltas {deltas.tolist()}, gripper {gripper}; all must be finite"
             )

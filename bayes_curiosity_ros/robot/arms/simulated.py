@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
 
 HOMED_RAD = 0.01
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 class SimulatedArm(Device):
@@ -97,9 +99,9 @@ class SimulatedArm(Device):
             velocities=row[layout.qvel][world.joint_dof] * (not self._stopped),
             fingers=qpos[world.gripper_qpos],
             gripper=self._gripper(qpos),
-            contacts=frozenset(c for c in CONTACT_CLASSES if layout.touching(rows, c)[0]),
+            contacts=frozenset(compress(CONTACT_CLASSES, row[layout.contacts].tolist())),
             object_position=layout.object_position(rows)[0],
-            object_orientation=np.array([1.0, 0, 0, 0]) if axis is None else row[axis],
+            object_orientation=UPRIGHT if axis is None else row[axis],
         )
 
     def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
@@ -182,7 +184,8 @@ class SimulatedArm(Device):
         gripper, world = self.robot.arm.gripper, self.stepper.world
         if gripper is None:
             return 0.0
-        angle = float(qpos[world.gripper_qpos[: len(gripper.fingers)]].mean())
+        angles = qpos[world.gripper_qpos[: len(gripper.fingers)]].tolist()
+        angle = sum(angles) / len(angles)
         return min(max((angle - gripper.open_rad) / gripper.travel_rad, 0.0), 1.0)
 
 
