@@ -6,7 +6,8 @@ with this one (`benchmarks.stack`, quiet).
 
 Every entity that is waited for costs another 4 µs per wait, and most are services that nobody
 calls. So while control steps follow each other, only their messages are waited for, those that
-`wire.Taking` takes, and the rest is looked at every few milliseconds.
+`wire.Taking` takes, with calls of services in the same callback groups, and the rest is looked at
+every few milliseconds.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class KeepingExecutor(SingleThreadedExecutor):
                 raise ExternalShutdownException()  # there is no wait set without a context
             guards = [self._guard, self._sigint_gc]
             self._kept = _WaitSet(self.get_nodes(), guards, self.context)
-            self._steps = _Steps(self._kept.subscriptions, self.context)
+            self._steps = _Steps(self._kept, self.context)
         others = self._look(timeout_sec)
         if not self.context.ok():
             raise ExternalShutdownException()
@@ -180,23 +181,35 @@ async def _served(entity: Any, take: Any) -> None:
 
 
 class _Steps:
-    """What control steps bring to some subscriptions, which others keep from being destroyed."""
+    """What control steps bring, and what services of their callback groups are asked.
 
-    def __init__(self, subscriptions: list[Any], context: Any) -> None:
-        of_steps = [each for each in subscriptions if _of_steps("subscription", each)]
-        self._handles = [each.handle for each in of_steps]
-        self._entries = {each.handle.pointer: ("subscription", each) for each in of_steps}
-        self._set = rclpy_implementation.WaitSet(len(of_steps), 0, 0, 0, 0, 0, context.handle)
+    Args:
+        kept: keeps the subscriptions and services from being destroyed.
+        context: context of their nodes.
+    """
+
+    def __init__(self, kept: _WaitSet, context: Any) -> None:
+        messages = [each for each in kept.free("subscription") if _of_steps("subscription", each)]
+        groups = [each.callback_group for each in messages]
+        calls = [each for each in kept.free("service") if each.callback_group in groups]
+        sizes = (len(messages), 0, 0, 0, len(calls), 0)
+        self._set = rclpy_implementation.WaitSet(*sizes, context.handle)
+        self._adds = [(self._set.add_subscription, each.handle) for each in messages]
+        self._adds += [(self._set.add_service, each.handle) for each in calls]
+        self._entries = {
+            kind: {each.handle.pointer: (kind, each) for each in entities}
+            for kind, entities in (("subscription", messages), ("service", calls))
+        }
 
     def wait(self, timeout_ns: int, ready: deque[tuple[str, Any]]) -> bool:
         """Wait until something is ready, and add it; whether something was."""
         wait_set = self._set
         wait_set.clear_entities()
-        for handle in self._handles:
-            wait_set.add_subscription(handle)
+        for add, handle in self._adds:
+            add(handle)
         wait_set.wait(timeout_ns)
-        for pointer in wait_set.get_ready_entities("subscription"):
-            ready.append(self._entries[pointer])
+        for kind, entries in self._entries.items():
+            ready.extend(entries[each] for each in wait_set.get_ready_entities(kind))
         return bool(ready)
 
 
@@ -239,10 +252,9 @@ class _WaitSet:
             for each in entities.values()
         ]
 
-    @property
-    def subscriptions(self) -> list[Any]:
-        """The subscriptions that are waited for."""
-        return list(self._entities["subscription"].values())
+    def free(self, kind: str) -> list[Any]:
+        """Entities of this kind that are waited for."""
+        return list(self._entities[kind].values())
 
     def wait(self, timeout_ns: int, ready: deque[tuple[str, Any]]) -> bool:
         """Wait until something is ready, and add it; whether rclpy has something to serve."""
