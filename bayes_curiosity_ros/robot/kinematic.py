@@ -37,6 +37,9 @@ class KinematicStepper(Stepper):
         # Each physics step already aims at the end of its part of the ramp.
         lag_s = 1.0 / config.arm.servo_rad_s - config.world.physics_step_s
         self._behind = float(np.clip(lag_s / config.world.control_step_s, 0.0, 0.5))
+        layout, world = self.layout, self.world
+        self._speed_columns = layout.qvel.start + world.joint_dof
+        self._finger_columns = layout.qpos.start + world.gripper_qpos[: len(world.fingers)]
         self._posed_rows = 0
 
     def trace(
@@ -47,14 +50,14 @@ class KinematicStepper(Stepper):
                 f"{', '.join(fields)}: a kinematic cell has no physics steps to look into; use "
                 "world.dynamics = 'physics'"
             )
-        layout, world, rows = self.layout, self.world, rows.copy()
+        layout, rows = self.layout, rows.copy()
         before, after = self.targets(rows, deltas)
-        reached = after - self._behind * (after - before)
-        rows[:, layout.qvel.start + world.joint_dof] = (after - before) / self._dt
-        rows[:, layout.joint_columns] = reached
+        change = after - before
+        rows[:, self._speed_columns] = change / self._dt
+        rows[:, layout.joint_columns] = after - self._behind * change
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip = self.fingers_after(rows, grips)
-        rows[:, layout.qpos.start + world.gripper_qpos[: len(world.fingers)]] = grip[:, None]
+        rows[:, self._finger_columns] = grip[:, None]
         rows[:, layout.contacts] = self.contacts(rows)
         return rows, {}
 

@@ -41,8 +41,7 @@ def arm_state_of_message(message: ArmStateMessage, joints: tuple[str, ...]) -> A
     if names[:count] != joints:
         wrong = next((name for name in names if name not in joints), names)
         raise unknown_name("joint in arm/state:", wrong, joints)
-    positions = np.array(message.positions, dtype=np.float64)
-    velocities = np.array(message.velocities, dtype=np.float64)
+    positions, velocities = np.frombuffer(message.positions), np.frombuffer(message.velocities)
     if not len(positions) == len(velocities) == len(names):
         raise LengthError(
             f"{len(names)} joints with {len(positions)} positions, {len(velocities)} velocities"

@@ -87,8 +87,8 @@ class Reach(ArmTask):
         collided = config.collision_reward * self.collided(states)
         return closer + collided + config.success_reward * self.successful(states)
 
-    def successful(self, states: np.ndarray) -> np.ndarray:
-        return (self.distance(states) <= self.config.success_m) & ~self.failed(states)
+    def achieved(self, states: np.ndarray) -> np.ndarray:
+        return self.distance(states) <= self.config.success_m
 
     def act(self, observations: np.ndarray) -> np.ndarray:
         if self._expert is None:
