@@ -47,6 +47,7 @@ class Stepper:
         self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
         self._bound: Bound | None = None
         self._links = mujoco.MjData(self.world.model)
+        self._rest = self._at_rest()
         sensors = self.world.contact_sensors
         self._sensed = np.flatnonzero(sensors >= 0)
         self._sensors = sensors[self._sensed]
@@ -61,20 +62,25 @@ class Stepper:
             objects: (N, 3) positions of the object's centre in [m].
             variants: (N,) index of the world of each row; 0 when None.
         """
-        layout, world = self.layout, self.world
-        count = len(objects)
-        rows = np.zeros((count, layout.size))
-        qpos = rows[:, layout.qpos]
-        qpos[:] = world.model.qpos0
-        qpos[:, world.joint_qpos] = joints
-        gripper = world.config.arm.gripper
-        if gripper is not None:
-            qpos[:, world.gripper_qpos[: len(gripper.fingers)]] = gripper.open_rad
-            rows[:, layout.grip] = gripper.open_rad
+        layout = self.layout
+        rows = np.empty((len(objects), layout.size))
+        rows[:] = self._rest
+        rows[:, layout.joint_columns] = joints
         rows[:, layout.object_columns] = objects
         rows[:, layout.target] = joints
-        rows[:, layout.variant] = 0 if variants is None else variants
+        if variants is not None:
+            rows[:, layout.variant] = variants
         return rows
+
+    def _at_rest(self) -> np.ndarray:
+        """A row, (S,), of the first world with its hand open."""
+        layout, world, row = self.layout, self.world, np.zeros(self.layout.size)
+        qpos, gripper = row[layout.qpos], world.config.arm.gripper
+        qpos[:] = world.model.qpos0
+        if gripper is not None:
+            qpos[world.gripper_qpos[: len(gripper.fingers)]] = gripper.open_rad
+            row[layout.grip] = gripper.open_rad
+        return row
 
     def advance(self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray) -> np.ndarray:
         """The rows one control step later.

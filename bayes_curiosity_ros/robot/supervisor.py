@@ -65,6 +65,7 @@ class ArmSupervisor:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.arm = arm
+        self._placed = arm if isinstance(arm, PlacedArm) else None
         self.config = config
         self.counters = Counters()
         self.state = State.INACTIVE
@@ -269,7 +270,7 @@ class ArmSupervisor:
         """An arm can fail at rest, too. A simulated one has no faults."""
         resting = (State.READY, State.WAITING_FOR_OPERATOR, State.STOPPED)
         due = self._clock() - self._polled_s >= POLL_S
-        if self.state not in resting or not due or isinstance(self.arm, PlacedArm):
+        if self.state not in resting or not due or self._placed is not None:
             return
         self._polled_s = self._clock()
         try:
@@ -322,9 +323,9 @@ class ArmSupervisor:
         self._become(State.MOVING, reason)
 
     def _place(self, seed: int) -> ArmState:
-        if not isinstance(self.arm, PlacedArm):
+        if self._placed is None:
             return self._home()
-        self.arm.begin(seed)
+        self._placed.begin(seed)
         return self.arm.state(self.config.move_timeout_s)
 
     def _move(self, deltas: np.ndarray, gripper: float) -> Executed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
@@ -48,7 +50,7 @@ def arm_state_of_message(message: ArmStateMessage, joints: tuple[str, ...]) -> A
         )
     spot, turn = message.object_pose.position, message.object_pose.orientation
     place = np.array([spot.x, spot.y, spot.z, turn.w, turn.x, turn.y, turn.z])
-    if not (np.isfinite(positions).all() and np.isfinite(place).all()):
+    if not all(map(math.isfinite, (*message.positions, *place.tolist()))):
         raise NotFiniteError(f"arm/state: positions {positions}, object {place}")
     contacts = {
         "self": message.self_contacts,

@@ -100,7 +100,8 @@ class Reach(ArmTask):
 
     def _measure(self, states: np.ndarray) -> np.ndarray:
         away = self.stepper.hands(states) - self.layout.object_position(states)
-        return np.linalg.norm(away, axis=1)
+        # What np.linalg.norm gives, for one row at half its cost.
+        return np.sqrt(np.add.reduce(away * away, axis=1))
 
 
 @register_arm_task("parked reach", "visuomotor parked reach")
