@@ -140,6 +140,7 @@ class CuriosityClient:
             answer = self._waiter.answer(self._clients["update"], pending, self._timeout_s)
             determinant = _accepted("update", answer).log_determinant
             self.information = determinant - self._prior
+        self._received()  # of those that were published before
         for observation in self._held:
             self._observations.publish(observation)
         self._held.clear()
