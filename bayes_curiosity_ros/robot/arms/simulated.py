@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import compress
 
@@ -108,7 +109,7 @@ class SimulatedArm(Device):
         if self._stopped:
             raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release() it first")
         deltas = np.asarray(deltas, dtype=float)
-        if not np.isfinite(gripper):
+        if not math.isfinite(gripper):
             raise InputError(f"gripper command {gripper}; must be between 0 and 1")
         before = self.stepper.layout.joints(self.row[None])[0]
         permitted, gripper, changes, explanation = self._permit(deltas, gripper)
