@@ -74,8 +74,9 @@ class VectorFeatures:
         self, rows: np.ndarray, regression: BayesianLinearRegression
     ) -> np.ndarray:
         matrix = regression.whitener_array
-        # The last feature is the constant 1: its row is an intercept.
-        return self._features(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
+        whitened = self._features(rows).astype(np.float64) @ matrix[:-1]
+        whitened += matrix[-1]  # the last feature is the constant 1: its row is an intercept
+        return whitened
 
     def _features(self, values: np.ndarray) -> np.ndarray:
         offset, scale = self._scaling
