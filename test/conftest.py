@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from support.domains import hold_domain
-from support.processes import Start, started_processes
+from support.processes import Start, others_in_domain, started_processes
+from support.waiting import until
 
 DOMAIN, HELD = hold_domain()
 os.environ.update(
@@ -36,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _fixtures(item: pytest.Item) -> list[str]:
     return getattr(item, "fixturenames", [])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _alone() -> None:
+    """No node of an earlier file is on the graph any more: it would answer for ours."""
+    assert until(lambda: not others_in_domain()), f"left behind: {others_in_domain()}"
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ class ArmSupervisor:
         self._lock = threading.RLock()
         self._stopping = Stopping(arm, clock, pause)
         self._confirmed = False
+        self._kept = False  # not active, but connected until it stands
         self._episode: int | None = None
         self._step = 0
         self._last_command_s: float | None = None
@@ -88,16 +89,19 @@ class ArmSupervisor:
         """Connect the arm; that somebody activated it releases the stop it was left with.
 
         Raises:
-            BayesCuriosityError: not connected; `reason` says why.
+            BayesCuriosityError: not active; `reason` says why. An arm that moves and cannot be
+                stopped stays connected and in fault until `watch` has seen it stand.
         """
+        if self.state == State.INACTIVE:
+            self._connect(timeout_s)
         try:
-            self.arm.connect(timeout_s)
             self._stopping.require_rest(SETTLE_S)
-        except BayesCuriosityError as error:
-            self.abandon(f"cannot activate: {error}")
+        except ArmError:
+            self._kept = True
+            self._cry_out()
             raise
         self.arm.release()
-        self._halted = False
+        self._kept = self._halted = False
         self._become(State.READY, "", unlatch=True)
 
     def deactivate(self, reason: str, timeout_s: float = SETTLE_S) -> None:
@@ -117,7 +121,7 @@ class ArmSupervisor:
 
     def abandon(self, reason: str) -> None:
         """Let go of the arm, whether or not it stands still."""
-        self._stopping.under_way = False
+        self._stopping.under_way = self._kept = False
         self._episode = None
         self._become(State.INACTIVE, reason, unlatch=True)  # first: it may take a while
         with contextlib.suppress(ArmError):
@@ -171,7 +175,9 @@ class ArmSupervisor:
         self.counters.accepted += 1
         self.counters.limited += bool(executed.changes)
         refused = executed.explanation if executed.changes & REFUSALS else ""
-        self._become(State.MOVING, refused)
+        with self._lock:
+            if not self._halted:  # meanwhile, where this thread was held up
+                self._become(State.MOVING, refused)
         return executed
 
     def home(self) -> ArmState:
@@ -196,8 +202,8 @@ class ArmSupervisor:
         Raises:
             ArmError: the arm does not stand still, or its fault does not go away.
         """
-        if self.state == State.INACTIVE:
-            raise NotReadyError("the arm is not active; activate the node first")
+        if self.state == State.INACTIVE or self._kept:
+            raise NotReadyError(f"the arm is not active ({self.reason}); activate the node first")
         if self.state not in (State.STOPPED, State.FAULT):
             return
         self._stopping.require_rest(SETTLE_S)
@@ -222,6 +228,13 @@ class ArmSupervisor:
             self._look_for_faults()
         return (self.state, self.reason) != before
 
+    def _connect(self, timeout_s: float) -> None:
+        try:
+            self.arm.connect(timeout_s)
+        except BayesCuriosityError as error:
+            self.abandon(f"cannot activate: {error}")
+            raise
+
     def _halt_if_silent(self) -> bool:
         with self._lock:
             last = self._last_command_s
@@ -243,6 +256,9 @@ class ArmSupervisor:
         if late:
             self._cry_out()  # before the attempt: that may have to wait for an answer
         if not self._stopping.attempt():
+            return
+        if self._kept:
+            self.abandon("not active: the arm moved; it stands still now, activate it again")
             return
         with self._lock:
             if late and self.state == State.FAULT:

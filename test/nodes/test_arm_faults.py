@@ -23,6 +23,7 @@ from support.processes import stopped
 from support.waiting import WAIT_S, wait_for
 
 COMMANDS, STATES = "driver/command", "driver/state"
+ACTIVATE = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_ACTIVATE))
 # A busy machine may be late with an answer; and nothing but the node shall stop the arm.
 PATIENT = {"kortex__call_timeout_s": 0.5, "kortex__guard": False, "kortex__inactivity_s": 60.0}
 
@@ -141,6 +142,35 @@ def test_a_signal_ends_it_only_after_standstill(run, hardware):
     assert stands(hardware)
 
 
+def wait_until_inactive(driver):
+    def inactive():
+        answer = driver.background.call(GetState, "arm/get_state", GetState.Request(), WAIT_S)
+        return answer.current_state.id == LifecycleState.PRIMARY_STATE_INACTIVE
+
+    wait_for(inactive, "end of the failed transition")
+
+
+def activate(driver):
+    wait_until_inactive(driver)
+    assert driver.background.call(ChangeState, "arm/change_state", ACTIVATE, WAIT_S).success
+    eventually(driver.status, lambda m: m.state == ArmStatus.READY)
+
+
+def test_an_arm_that_moves_before_it_is_active_is_kept_until_it_stands(run, hardware):
+    hardware.refuses.add("Stop")
+    hardware.speeds = [1.0] * 6
+    _, driver = run()
+    eventually(driver.status, lambda m: "cannot be stopped" in m.reason)
+    wait_until_inactive(driver)
+    assert not driver.trigger("release").success
+    assert not stands(hardware)
+    hardware.refuses.clear()
+    told = eventually(driver.status, lambda m: "it stands still now" in m.reason)
+    assert told.state == ArmStatus.INACTIVE
+    assert stands(hardware)
+    activate(driver)
+
+
 def test_a_fault_at_rest_and_a_failed_activation_are_told(run, hardware):
     hardware.refuses.add("SetServoingMode")
     _, driver = run()
@@ -149,18 +179,10 @@ def test_a_fault_at_rest_and_a_failed_activation_are_told(run, hardware):
     assert "the robot is not ready" in told.reason
     wait_for(lambda: not hardware.connections, "end of the connection")
     hardware.refuses.clear()
-
-    def inactive():
-        answer = driver.background.call(GetState, "arm/get_state", GetState.Request(), WAIT_S)
-        return answer.current_state.id == LifecycleState.PRIMARY_STATE_INACTIVE
-
-    wait_for(inactive, "end of the failed transition")
-    activate = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_ACTIVATE))
-    assert driver.background.call(ChangeState, "arm/change_state", activate, WAIT_S).success
-    eventually(driver.status, lambda m: m.state == ArmStatus.READY)
+    activate(driver)
     # A second one makes no sense; it is not answered, and must not end the node.
     change = driver.background.node.create_client(ChangeState, "arm/change_state")
-    change.call_async(activate)
+    change.call_async(ACTIVATE)
     hardware.fault = 4
     fault = eventually(driver.status, lambda m: m.state == ArmStatus.FAULT)
     assert "fault in the base: banks 0x4" in fault.reason

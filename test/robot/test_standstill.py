@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bayes_curiosity_ros.robot.arms.driver_states import Lateness
-from bayes_curiosity_ros.robot.arms.standstill import Standstill
+from bayes_curiosity_ros.robot.arms.standstill import Sample, Standstill
 
 LIMIT_S = 0.3
 
@@ -12,8 +12,12 @@ LIMIT_S = 0.3
 def fed(*samples) -> Standstill:
     still = Standstill(window_s=0.2, tolerance_rad=0.002)
     for time_s, angle in samples:
-        still.add(time_s, np.array([0.0, angle]))
+        still.add(sample(time_s, time_s, angle))
     return still
+
+
+def sample(earliest_s, latest_s, angle=1.0) -> Sample:
+    return Sample(earliest_s, latest_s, np.array([0.0, angle]))
 
 
 def test_one_state_says_nothing():
@@ -24,6 +28,16 @@ def test_one_state_says_nothing():
 def test_it_takes_a_whole_window():
     assert not fed((0.0, 1.0), (0.19, 1.0)).measured
     assert fed((0.0, 1.0), (0.1, 1.0), (0.2, 1.0)).measured
+
+
+@pytest.mark.parametrize("late", [sample(0.01, 0.3), sample(0.0, 0.3)])
+def test_an_answer_that_was_long_on_its_way_is_not_of_when_it_came(late):
+    """An arm that moves is in nearly the same place when it is asked twice within a moment."""
+    still = fed((0.0, 1.0))
+    still.add(late)
+    assert not still.measured
+    still.add(sample(0.31, 0.31))
+    assert still.measured
 
 
 @pytest.mark.parametrize("speed_rad_s", [0.02, 0.1, -0.115])

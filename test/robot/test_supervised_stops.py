@@ -3,7 +3,7 @@
 import pytest
 
 from bayes_curiosity_ros.robot.arms.arm import ArmError
-from bayes_curiosity_ros.robot.supervision import State, SupervisorConfig
+from bayes_curiosity_ros.robot.supervision import NotReadyError, State, SupervisorConfig
 from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
 from support.supervised import act
 
@@ -110,9 +110,37 @@ class TestAnArmThatDoesNotStop:
     def test_an_arm_that_moves_is_stopped_before_it_is_active(self, arm, clock):
         arm.moves = True
         supervisor = ArmSupervisor(arm, SupervisorConfig(), clock, clock.pause)
-        with pytest.raises(ArmError, match="no standstill"):
-            supervisor.activate(1.0)
-        assert "stop" in arm.calls
-        assert arm.calls[-1] == "disconnect"
-        assert supervisor.state == State.INACTIVE
-        assert "cannot activate: no standstill" in supervisor.reason
+        for _ in range(2):
+            with pytest.raises(ArmError, match="no standstill"):
+                supervisor.activate(1.0)
+        assert arm.calls.count("connect") == 1
+        assert supervisor.state == State.FAULT
+        with pytest.raises(NotReadyError, match="cannot be stopped"):
+            supervisor.release()
+        stops = arm.calls.count("stop")
+        self.watched(supervisor, clock, 1.0)
+        assert arm.calls.count("stop") >= stops + 8
+        assert supervisor.state == State.FAULT
+        arm.moves = False
+        self.watched(supervisor, clock, 0.1)
+        assert (supervisor.state, arm.calls[-1]) == (State.INACTIVE, "disconnect")
+        assert "activate it again" in supervisor.reason
+        supervisor.activate(1.0)
+        assert supervisor.state == State.READY
+
+    def test_an_arm_that_was_halted_while_its_motion_ended_is_at_rest(
+        self, supervisor, arm, clock
+    ):
+        """A thread may be held up between the end of a motion and what it says of it."""
+        arm.moves = False
+        finished = supervisor._guarded
+
+        def held_up(motion):
+            executed = finished(motion)
+            supervisor._last_command_s = clock.now
+            self.watched(supervisor, clock, 0.2)
+            return executed
+
+        supervisor._guarded = held_up
+        act(supervisor, step=1)
+        assert supervisor.state == State.READY

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -68,6 +70,19 @@ def _end(processes: list[subprocess.Popen[str]]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate(timeout=WAIT_S)
+
+
+def others_in_domain() -> list[str]:
+    """Command lines of other processes of ours that are in this process's ROS domain."""
+    domain = f"ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']}".encode()
+    lines = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            runs_node = "bayes_curiosity_ros" in line or "support.drivers" in line
+            if runs_node and domain in (folder / "environ").read_bytes().split(b"\0"):
+                lines.append(line)
+    return lines
 
 
 def output_of(process: subprocess.Popen[str]) -> str:

@@ -26,7 +26,7 @@ from bayes_curiosity_ros.robot.arms.kortex_guard import Guard
 from bayes_curiosity_ros.robot.arms.kortex_link import KortexLink, LinkConfig
 from bayes_curiosity_ros.robot.arms.kortex_reach import ReachAction
 from bayes_curiosity_ros.robot.arms.real import HOMED_RAD, HOMING_SHARE, RealArm
-from bayes_curiosity_ros.robot.arms.standstill import wrapped
+from bayes_curiosity_ros.robot.arms.standstill import Sample, wrapped
 from bayes_curiosity_ros.robot.config import RobotConfig
 
 MODES = ("joint_speeds", "reach_angles")
@@ -149,9 +149,10 @@ class KortexArm(RealArm):
             contacts=frozenset(),
         )
 
-    def sample(self) -> tuple[float, np.ndarray]:
+    def sample(self) -> Sample:
+        asked_s = time.monotonic()
         actuators = self._feedback().actuators[: len(self.joint_names)]
-        return time.monotonic(), _angles(actuators)
+        return Sample(asked_s, time.monotonic(), _angles(actuators))
 
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:
         self._beat(moves=True)

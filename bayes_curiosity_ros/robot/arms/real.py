@@ -14,7 +14,7 @@ import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmState, ArmStoppedError, Executed
-from bayes_curiosity_ros.robot.arms.standstill import Standstill, wrapped
+from bayes_curiosity_ros.robot.arms.standstill import Sample, Standstill, wrapped
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.device import Device
 from bayes_curiosity_ros.robot.safety import Change, Commanded, Decision, SafetyFilter
@@ -147,7 +147,7 @@ class RealArm(Device):
 
     def is_still(self) -> bool:
         self._require_connected()
-        self._rest.add(*self.sample())
+        self._rest.add(self.sample())
         return self._rest.measured
 
     def release(self) -> None:
@@ -169,14 +169,15 @@ class RealArm(Device):
     def measure(self, timeout_s: float) -> ArmState:
         """The newest state; raise ArmError where it is too old or the arm has a fault."""
 
-    def sample(self) -> tuple[float, np.ndarray]:
-        """When joint angles were received, in steady time, and what they were, faults or not.
+    def sample(self) -> Sample:
+        """Joint angles, and between which times they were measured; faults or not.
 
         Raises:
             ArmError: none came in time.
         """
-        state = self.measure(SAMPLE_S)
-        return time.monotonic(), state.joints
+        asked_s = time.monotonic()
+        joints = self.measure(SAMPLE_S).joints
+        return Sample(asked_s, time.monotonic(), joints)
 
     @abstractmethod
     def command(self, target: np.ndarray, measured: np.ndarray, gripper: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,21 @@ WINDOW_S = 0.2
 REST_RAD = 0.002
 # States further apart than this say nothing about what was between them.
 GAP_S = 0.5
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Joint angles that were measured at some time between two.
+
+    Attributes:
+        earliest_s: they were measured no earlier, in steady time.
+        latest_s: and no later. A busy computer may come to an answer long after it was given.
+        joints: (J,) angles in [rad].
+    """
+
+    earliest_s: float
+    latest_s: float
+    joints: np.ndarray
 
 
 class Standstill:
@@ -24,20 +40,21 @@ class Standstill:
     def __init__(self, window_s: float = WINDOW_S, tolerance_rad: float = REST_RAD) -> None:
         self._window_s = window_s
         self._tolerance_rad = tolerance_rad
-        self._samples: deque[tuple[float, np.ndarray]] = deque()
+        self._samples: deque[Sample] = deque()
 
     def forget(self) -> None:
         """Begin again: what was measured before does not count."""
         self._samples.clear()
 
-    def add(self, time_s: float, joints: np.ndarray) -> None:
-        """Take in a state that was received at this steady time; the same one counts once."""
-        if self._samples and time_s <= self._samples[-1][0]:
+    def add(self, sample: Sample) -> None:
+        """Take in a state; the same one counts once."""
+        if self._samples and sample.latest_s <= self._samples[-1].latest_s:
             return
-        if self._samples and time_s - self._samples[-1][0] > GAP_S:
+        if self._samples and sample.latest_s - self._samples[-1].earliest_s > GAP_S:
             self.forget()
-        self._samples.append((time_s, np.array(joints)))
-        while len(self._samples) > 1 and self._samples[1][0] <= time_s - self._window_s:
+        self._samples.append(sample)
+        begin_s = sample.earliest_s - self._window_s
+        while len(self._samples) > 1 and self._samples[1].latest_s <= begin_s:
             self._samples.popleft()
 
     @property
@@ -49,16 +66,19 @@ class Standstill:
 
     @property
     def span_s(self) -> float:
-        """Time between the oldest and the newest state in [s]."""
-        return self._samples[-1][0] - self._samples[0][0] if self._samples else 0.0
+        """Least time between the oldest and the newest state in [s]."""
+        if not self._samples:
+            return 0.0
+        return self._samples[-1].earliest_s - self._samples[0].latest_s
 
     @property
     def way_rad(self) -> float:
         """Largest way of any joint in the window, the short way round, in [rad]."""
         if not self._samples:
             return 0.0
-        newest = self._samples[-1][1]
-        return max(float(np.abs(wrapped(joints - newest)).max()) for _, joints in self._samples)
+        newest = self._samples[-1].joints
+        ways = (np.abs(wrapped(sample.joints - newest)) for sample in self._samples)
+        return max(float(way.max()) for way in ways)
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:

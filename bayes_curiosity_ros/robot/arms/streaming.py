@@ -6,6 +6,7 @@ return to zero, in a thread of their own that needs neither the node's callbacks
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from abc import abstractmethod
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
     from bayes_curiosity_ros.robot.arms.trajectory_config import TrajectoryConfig
 
 LEASH_RAD = 0.05
+# A stream that was held up for longer does not go on with its step.
+HELD_UP_S = 0.3
 
 
 class Stream(Commands):
-    """Publishes setpoints while a step is under way, and those at rest for a while after it."""
+    """Publishes setpoints while a step is under way, and those at rest for a while after it.
+
+    Attributes:
+        longest_s: by so much the step goes on from one setpoint to the next at the most, however
+            long that took.
+    """
+
+    longest_s = math.inf
 
     def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
         self._publisher = node.create_publisher(Float64MultiArray, config.command_topic, 10)
@@ -38,7 +48,7 @@ class Stream(Commands):
         self._lock = threading.Lock()
         self._work = threading.Event()
         self._step: Step | None = None
-        self._began_s = 0.0
+        self._elapsed_s = self._sent_s = 0.0
         threading.Thread(target=self._run, daemon=True, name="command stream").start()
 
     def absent(self) -> str:
@@ -47,16 +57,13 @@ class Stream(Commands):
 
     def step(self, step: Step) -> None:
         with self._lock:
-            self._step, self._began_s = self._joined(step), time.monotonic()
+            self._step, self._elapsed_s = self._joined(step), 0.0
             self._send(self.setpoint(self._step, 0.0))
         self._work.set()
 
     def hold(self, positions: np.ndarray | None) -> None:
         with self._lock:
-            self._step = None
-            told = self.rest(positions)
-            if told is not None:
-                self._send(told)
+            self._rest(positions)
 
     @abstractmethod
     def setpoint(self, step: Step, elapsed_s: float) -> np.ndarray:
@@ -81,23 +88,35 @@ class Stream(Commands):
         with self._lock:
             if self._step is None:
                 return False
-            elapsed_s = time.monotonic() - self._began_s
-            self._send(self.setpoint(self._step, elapsed_s))
-            over = elapsed_s > self._step.duration_s + self._overlap_s + 3 * self._period_s
+            now_s = time.monotonic()
+            if now_s - self._sent_s > HELD_UP_S:
+                self._rest(None)
+                return False
+            self._elapsed_s += min(now_s - self._sent_s, self.longest_s)
+            self._send(self.setpoint(self._step, self._elapsed_s))
+            over = self._elapsed_s > self._step.duration_s + self._overlap_s + 3 * self._period_s
             if over:
                 self._step = None
             return not over
 
+    def _rest(self, positions: np.ndarray | None) -> None:
+        self._step = None
+        told = self.rest(positions)
+        if told is not None:
+            self._send(told)
+
     def _send(self, values: np.ndarray) -> None:
+        self._sent_s = time.monotonic()
         self._publisher.publish(Float64MultiArray(data=values.tolist()))
 
 
 class ForwardPosition(Stream):
     """Positions on the straight way from here to the target; a controller that hears no more
-    stays where it is."""
+    stays where it is, and goes on from there."""
 
     def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
         self._told: np.ndarray | None = None
+        self.longest_s = 2.0 / config.stream_hz
         super().__init__(node, config, names)
 
     def setpoint(self, step: Step, elapsed_s: float) -> np.ndarray:

@@ -30,7 +30,7 @@ from bayes_curiosity_ros.robot.arms.driver_states import (
 )
 from bayes_curiosity_ros.robot.arms.grippers import make_gripper
 from bayes_curiosity_ros.robot.arms.real import RealArm
-from bayes_curiosity_ros.robot.arms.standstill import wrapped
+from bayes_curiosity_ros.robot.arms.standstill import Sample, wrapped
 from bayes_curiosity_ros.robot.arms.streaming import ForwardPosition, ForwardVelocity
 from bayes_curiosity_ros.robot.arms.trajectory_config import GripperLink, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -179,9 +179,9 @@ class TrajectoryArm(RealArm):
             return reported, asked
         return 0.0, 1.0 if self._fingers is None else max(reported, asked)
 
-    def sample(self) -> tuple[float, np.ndarray]:
+    def sample(self) -> Sample:
         state = self._states.fresh()
-        return state.received_s, state.positions
+        return Sample(state.measured_s, state.received_s, state.positions)
 
     def halt(self) -> None:
         """Hold where the arm is, if that is known: a step ends by itself, and to hold where the
