@@ -3,7 +3,8 @@
     python -m benchmarks.curiosity [--threads 1] [--repetitions 15] [--only vector/2048]
 
 `vector` and `image` are `evaluate` in the frozen form with plain features, M = 33; `episodes`,
-`stream` and `features` the default form: sequential, with Fourier features.
+`stream` and `features` the default form: sequential, with Fourier features; `floor` is what that
+form cannot do without.
 
 All sides run in one go, a repetition of each in turn, so that whatever else the machine does
 hits them alike; the median repetition counts. The encoder is part of every call. RLeXplore gets
@@ -23,6 +24,7 @@ from torch import nn
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
+from benchmarks._floor import floor
 from benchmarks._report import report
 from benchmarks._sequential import FROZEN, many_features, streamed, whole_episodes
 from benchmarks._threads import limit_threads
@@ -150,6 +152,8 @@ def main() -> None:
         streamed(arguments.repetitions)
     if "features".startswith(arguments.only):
         many_features(arguments.repetitions)
+    if "floor".startswith(arguments.only):
+        floor(arguments.repetitions)
 
 
 if __name__ == "__main__":

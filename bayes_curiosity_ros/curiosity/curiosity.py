@@ -283,7 +283,7 @@ class Curiosity:
         lengths = [len(episode) for episode in episodes]
         rows = self.whitened(Observations.concatenate(episodes), self.start())
         beta = self.config.regression.noise_precision
-        gains = information_gains(torch.from_numpy(_side_by_side(rows, lengths)), beta).numpy()
+        gains = information_gains(_side_by_side(rows, lengths), beta)
         return [row[:length] for row, length in zip(gains, lengths, strict=True)]
 
     def _quadratic(self, observations: Observations) -> np.ndarray:

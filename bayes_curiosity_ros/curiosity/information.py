@@ -14,13 +14,15 @@ import math
 
 import numpy as np
 import torch
-from torch import Tensor
+
+from bayes_curiosity_ros.curiosity.workspace import workspace
 
 FOLDED_ROWS = 128
+GRAM_COLUMNS = 12  # of a Gram matrix, multiplied at a time
 LARGEST_ENTRY = 1e4  # of a Gram matrix whose factor is good to 1e-11
 
 
-def information_gains(whitened: Tensor, noise_precision: float) -> Tensor:
+def information_gains(whitened: np.ndarray, noise_precision: float) -> np.ndarray:
     """c_t of every observation of E episodes side by side: (E, T) in [nats], ≥ 0.
 
     Args:
@@ -28,25 +30,45 @@ def information_gains(whitened: Tensor, noise_precision: float) -> Tensor:
             shorter episodes may be padded with them.
         noise_precision: β.
     """
-    rows = whitened.numpy()  # NumPy notices that the product is symmetric, and makes half of it
-    gram = torch.from_numpy(rows @ rows.swapaxes(1, 2)).mul_(noise_precision)
-    diagonal = gram.diagonal(dim1=1, dim2=2)
-    uneven = diagonal.amax(dim=1) > LARGEST_ENTRY
+    gram = _gram(whitened)
+    gram *= noise_precision
+    diagonal = np.einsum("ett->et", gram)
+    uneven = diagonal.max(axis=1) > LARGEST_ENTRY
     diagonal += 1.0
     if not uneven.any():
-        lengths = torch.linalg.cholesky(gram).diagonal(dim1=1, dim2=2)
+        lengths = _lengths(gram)
     else:
-        lengths = torch.empty_like(diagonal)
-        lengths[~uneven] = torch.linalg.cholesky(gram[~uneven]).diagonal(dim1=1, dim2=2)
+        lengths = np.empty_like(diagonal)
+        lengths[~uneven] = _lengths(gram[~uneven])
         lengths[uneven] = _lengths_by_rows(noise_precision**0.5 * whitened[uneven])
-    return lengths.log().mul_(2.0).clamp_min_(0.0)
+    return np.maximum(2.0 * np.log(lengths), 0.0)
 
 
-def _lengths_by_rows(rows: Tensor) -> Tensor:
+def _gram(rows: np.ndarray) -> np.ndarray:
+    """W Wᵀ of each W of (E, T, M) on and below the diagonal, (E, T, T); above it, anything.
+
+    Valid until the next call. A few columns at a time, so that little above the diagonal is made.
+    """
+    count, length, _ = rows.shape
+    gram = workspace.take("gram", count * length, length, torch.float64).zero_().numpy()
+    gram = gram.reshape(count, length, length)
+    for start in range(0, length, GRAM_COLUMNS):
+        end = start + GRAM_COLUMNS
+        some = rows[:, start:end].swapaxes(1, 2)
+        np.matmul(rows[:, start:], some, out=gram[:, start:, start:end])
+    return gram
+
+
+def _lengths(gram: np.ndarray) -> np.ndarray:
+    """L_tt of matrices of which only what is on and below the diagonal counts: (E, T)."""
+    return np.einsum("ett->et", np.linalg.cholesky(gram))
+
+
+def _lengths_by_rows(rows: np.ndarray) -> np.ndarray:
     """L_tt of I + rows rowsᵀ without forming it: (E, T)."""
-    identity = torch.eye(rows.shape[1], dtype=rows.dtype).expand(len(rows), -1, -1)
-    factor = torch.linalg.qr(torch.cat([rows, identity], dim=2).mT, mode="r").R
-    return factor.diagonal(dim1=1, dim2=2).abs()
+    identity = np.broadcast_to(np.eye(rows.shape[1]), (len(rows), rows.shape[1], rows.shape[1]))
+    columns = torch.from_numpy(np.concatenate([rows, identity], axis=2)).mT
+    return torch.linalg.qr(columns, mode="r").R.diagonal(dim1=1, dim2=2).abs().numpy()
 
 
 class EpisodeGain:

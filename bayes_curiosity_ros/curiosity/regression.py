@@ -26,7 +26,10 @@ from bayes_curiosity_ros.curiosity.workspace import workspace
 from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, NotFiniteError
 
 BLOCK_COLUMNS = 257  # the default's 256 features and the constant are one block
-PANEL_COLUMNS = 32  # of a triangle, multiplied at a time
+PANEL_ROWS = 244  # multiplied with a panel of a triangle at a time: four episodes of 60 steps
+WIDE_PANEL, NARROW_PANEL = 64, 16  # columns of a triangle, multiplied at a time
+# With AVX-512, NumPy's library leaves out copies of its own for products of so many numbers.
+SMALL_PRODUCT = 1_000_000 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 0
 FEW_FEATURES = 64  # so many cost next to nothing to decompose
 LARGEST_TRACE = 1e4  # of a matrix βWᵀW; the Cholesky factor of I + βWᵀW is then exact enough
 
@@ -83,9 +86,19 @@ def joined_factor(factor: Tensor, rows: Tensor) -> Tensor:
 
 def times_triangle(rows: np.ndarray, triangle: np.ndarray, out: np.ndarray) -> None:
     """Write rows @ triangle, of an upper triangle (size, size), leaving its zeros out."""
-    for start in range(0, len(triangle), PANEL_COLUMNS):
-        end = start + PANEL_COLUMNS
-        np.matmul(rows[:, :end], triangle[:end, start:end], out=out[:, start:end])
+    width = panel_columns(len(triangle))
+    for first in range(0, len(rows), PANEL_ROWS):
+        part, product = rows[first : first + PANEL_ROWS], out[first : first + PANEL_ROWS]
+        for start in range(0, len(triangle), width):
+            end = start + width
+            np.matmul(part[:, :end], triangle[:end, start:end], out=product[:, start:end])
+
+
+def panel_columns(size: int) -> int:
+    """How many columns of a triangle (size, size) are multiplied at a time, for speed alone."""
+    whole_panels = size - size % NARROW_PANEL
+    small = PANEL_ROWS * NARROW_PANEL * whole_panels <= SMALL_PRODUCT
+    return NARROW_PANEL if small else WIDE_PANEL
 
 
 def turned_factor(factor: Tensor, whitened: np.ndarray, noise_precision: float) -> Tensor | None:

@@ -1,10 +1,9 @@
-"""A frozen encoder of vectors, for speed: the same sums as `Encoder.latent`, in fewer calls.
+"""A frozen encoder of vectors, for speed: the same sums as `Encoder.latent`, in NumPy.
 
-A few rows go through NumPy, since for one observation the cost is in calls, not in arithmetic:
-between other work, with cold caches, torch takes 0.3 ms for what NumPy does in 0.05 ms
-(measured). Many rows that are scored each by itself go through torch, into buffers that are kept.
-Many rows that are whitened go through NumPy part by part: its float32 cosine takes 0.4 and its
-tanh 0.15 of torch's time (measured), and a part stays in the cache from one step to the next.
+For one observation the cost is in calls, not in arithmetic: between other work, with cold caches,
+torch takes 0.3 ms for what NumPy does in 0.05 ms (measured). For many, NumPy's float32 cosine
+takes 0.4 and its tanh 0.15 of torch's time (measured). Many rows that are whitened go part by
+part, which stays in the cache from one step to the next.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import math
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.curiosity.inputs import finite_rows
@@ -36,75 +35,61 @@ class VectorFeatures:
         self._size = encoder.config.vector_size
         self._amplitude = math.sqrt(2.0 / max(encoder.config.fourier_features, 1))
         self._fourier = fourier
-        self._tensors = [
-            (layer.weight.detach().T, layer.bias.detach())
+        self._layers = [
+            (layer.weight.detach().T.numpy(), layer.bias.detach().numpy())
             for layer in encoder.mlp
             if isinstance(layer, nn.Linear)
         ]
-        self._arrays = [(weight.numpy(), bias.numpy()) for weight, bias in self._tensors]
-        self._scaling = encoder.offset, encoder.scale
-        self._scaling_arrays = encoder.offset.numpy(), encoder.scale.numpy()
-        self._waves = encoder.frequencies, encoder.phases
-        self._wave_arrays = encoder.frequencies.numpy(), encoder.phases.numpy()
+        self._scaling = encoder.offset.numpy(), encoder.scale.numpy()
+        self._waves = encoder.frequencies.numpy(), encoder.phases.numpy()
 
     def quadratic(self, vectors: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
         """φᵀP⁻¹φ of each row: (N,) float64."""
         rows = finite_rows("vectors", vectors, self._size)
-        if len(rows) > FEW_ROWS:
-            with torch.inference_mode():
-                return regression.quadratic(self._many(torch.from_numpy(rows))).numpy()
-        whitened = self._few_whitened(rows, regression)
+        whitened = self._whitened_at_once(rows, regression)
         return np.einsum("ij,ij->i", whitened, whitened)
 
     def whitened(self, vectors: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
         """R⁻ᵀφ of each row: (N, size) float64; valid until the next call."""
         rows = finite_rows("vectors", vectors, self._size)
         if len(rows) > FEW_ROWS:
-            return self._many_whitened(rows, regression)
-        return self._few_whitened(rows, regression)
+            return self._whitened_in_parts(rows, regression)
+        return self._whitened_at_once(rows, regression)
 
-    def _many_whitened(self, rows: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
+    def _whitened_in_parts(
+        self, rows: np.ndarray, regression: BayesianLinearRegression
+    ) -> np.ndarray:
         size = regression.size
         whitened = workspace.take("whitened", len(rows), size, torch.float64).numpy()
         features = workspace.take("part", PART_ROWS, size, torch.float64).numpy()
         features[:, -1] = 1.0
         for start in range(0, len(rows), PART_ROWS):
-            values = self._few(rows[start : start + PART_ROWS])
+            values = self._features(rows[start : start + PART_ROWS])
             part = features[: len(values)]
             part[:, :-1] = values
             regression.whiten(part, whitened[start : start + len(values)])
         return whitened
 
-    def _few_whitened(self, rows: np.ndarray, regression: BayesianLinearRegression) -> np.ndarray:
+    def _whitened_at_once(
+        self, rows: np.ndarray, regression: BayesianLinearRegression
+    ) -> np.ndarray:
         matrix = regression.whitener_array
-        # The last feature is the constant 1: its row is an intercept.
-        return self._few(rows).astype(np.float64) @ matrix[:-1] + matrix[-1]
+        whitened = self._features(rows).astype(np.float64) @ matrix[:-1]
+        whitened += matrix[-1]  # the last feature is the constant 1: its row is an intercept
+        return whitened
 
-    def _few(self, values: np.ndarray) -> np.ndarray:
-        offset, scale = self._scaling_arrays
+    def _features(self, values: np.ndarray) -> np.ndarray:
+        offset, scale = self._scaling
         values -= offset
         values *= scale
-        for weight, bias in self._arrays:
+        for weight, bias in self._layers:
             values = values @ weight
             values += bias
             np.tanh(values, out=values)
         if self._fourier:
-            frequencies, phases = self._wave_arrays
+            frequencies, phases = self._waves
             values = values @ frequencies
             values += phases
             np.cos(values, out=values)
             values *= np.float32(self._amplitude)
-        return values
-
-    def _many(self, values: Tensor) -> Tensor:
-        offset, scale = self._scaling
-        values.sub_(offset).mul_(scale)
-        for index, (weight, bias) in enumerate(self._tensors):
-            layer = workspace.take(f"layer {index}", len(values), len(bias), torch.float32)
-            values = torch.addmm(bias, values, weight, out=layer).tanh_()
-        if self._fourier:
-            frequencies, phases = self._waves
-            waves = workspace.take("waves", len(values), len(phases), torch.float32)
-            torch.mm(values, frequencies, out=waves)
-            values = waves.add_(phases).cos_().mul_(self._amplitude)
         return values

@@ -88,7 +88,8 @@ def run_episode(
     """Run one episode from its start to its end.
 
     While a cell elsewhere carries out an action, the audience is told of the observation at which
-    it was chosen, and the state before it is judged: the arm waits for neither.
+    it was chosen: the arm does not wait for that. States are judged when the episode is over, all
+    of them at once.
 
     Args:
         task: what is rewarded, and when it ends.
@@ -102,30 +103,30 @@ def run_episode(
     behaviour.begin(1, task.horizon, rng)
     observations = np.zeros((1, task.horizon + 1, task.observation_size))
     actions = np.zeros((1, task.horizon, task.action_size))
-    rewards = np.zeros((1, task.horizon))
-    states = cell.reset(episode, placement_seed)
+    cell.reset(episode, placement_seed)
     observations[:, 0] = cell.observe()
-    length, streak, terminated = 0, 0, False
+    length, terminated = 0, False
+    reached: list[np.ndarray] = []
     while True:
         going = length < task.horizon and not terminated
         if going:
             actions[:, length] = behaviour.act(observations[:, length], length)
             cell.send(actions[0, length].clip(-1.0, 1.0))
         see(length, observations[0, length])
-        if length:
-            rewards[:, length - 1] = task.reward(states)
-            streak = streak + 1 if task.successful(states)[0] else 0
         if not going:
             break
-        states = cell.receive()
+        reached.append(cell.receive())
         length += 1
         observations[:, length] = cell.observe()
-        terminated = bool(task.terminal(states)[0])
-    return Episodes(
-        observations,
-        actions,
-        rewards,
-        np.array([length]),
-        np.array([terminated]),
-        np.array([streak >= task.success_steps]),
-    )
+        terminated = bool(task.terminal(reached[-1])[0])
+    rewards, succeeded = _judged(task, np.concatenate(reached))
+    lengths, ends = np.array([length]), np.array([terminated])
+    return Episodes(observations, actions, rewards, lengths, ends, np.array([succeeded]))
+
+
+def _judged(task: Task, states: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Rewards, (1, horizon), of the states that an episode reached, (T, S), and its success."""
+    rewards = np.zeros((1, task.horizon))
+    rewards[0, : len(states)] = task.reward(states)
+    last = task.successful(states)[-task.success_steps :]
+    return rewards, len(last) == task.success_steps and bool(last.all())

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import Image
 
@@ -81,7 +82,10 @@ class ArmClient:
         self._action = Action()
         self._resets = node.create_client(ResetEpisode, "arm/reset_episode")
         take = Taking(ArmStateMessage, self._take_state)
-        node.create_subscription(ArmStateMessage, "arm/state", take, EPISODE_QOS, raw=True)
+        alone = MutuallyExclusiveCallbackGroup()  # no call of a service is waited for with it
+        node.create_subscription(
+            ArmStateMessage, "arm/state", take, EPISODE_QOS, raw=True, callback_group=alone
+        )
         node.create_subscription(ArmStatus, "arm/status", self._take_status, LATCHED_QOS)
 
     def wait_until_there(self, timeout_s: float) -> None:
@@ -165,7 +169,10 @@ class ArmClient:
         what = f"arm/state of episode {self._episode}, step {self._step}"
         try:
             self._waiter.until(
-                lambda: self._state is not None or self._rests(), self._step_timeout_s, what
+                lambda: self._state is not None or self._rests(),
+                self._step_timeout_s,
+                what,
+                step=True,
             )
         except WaitTimeoutError as error:
             reason = self.status.reason if self.status else "no arm/status either"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,9 @@ SERVICES = {
 }
 # After this time in [s] a reward counts as lost, and is asked for by service.
 REWARDS_S = 1.0
+# Observations that come within this time in [s] of the last published wait for each other: to
+# wake another process costs several times what an observation's price does.
+TOGETHER_S = 0.003
 
 
 class CuriosityRefusedError(BayesCuriosityError):
@@ -46,6 +51,7 @@ class CuriosityClient:
         waiter: serves the node's callbacks.
         observations: the learner's publisher of `observation`.
         timeout_s: longest wait for an answer.
+        clock: monotonic time in [s].
 
     Attributes:
         paid: the rewards so far, as the bonus that learning sees.
@@ -58,12 +64,18 @@ class CuriosityClient:
     topics = ("intrinsic_reward", "curiosity/state")
 
     def __init__(
-        self, node: Node, waiter: Waiter, observations: Publisher, timeout_s: float
+        self,
+        node: Node,
+        waiter: Waiter,
+        observations: Publisher,
+        timeout_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._waiter = waiter
         self._observations = observations
         self._timeout_s = timeout_s
+        self._clock = clock
         self._clients = {
             name: node.create_client(kind, f"curiosity/{name}") for name, kind in SERVICES.items()
         }
@@ -71,6 +83,7 @@ class CuriosityClient:
         self._episode = 0
         self._update: Future | None = None
         self._held: list[Observation] = []
+        self._published_s = -TOGETHER_S
         self._prior = 0.0
         self.information = 0.0
         self.lost = 0
@@ -97,14 +110,15 @@ class CuriosityClient:
         self._rewards.clear()
 
     def publish(self, observation: Observation) -> None:
-        """Publish an observation, once the episode before is taken in."""
+        """Publish an observation, once the episode before is taken in; some of them together."""
         self._held.append(observation)
-        if self._update is None or self._update.done():
-            self._settle()
+        due = self._clock() - self._published_s >= TOGETHER_S
+        if due and (self._update is None or self._update.done()):
+            self.settle()
 
     def finish(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
         """Rewards and curiosity of the episode's observations; then has them taken in, once."""
-        self._settle()
+        self.settle()
         count = len(observations)
         try:
             self._waiter.until(lambda: self._received() >= count, REWARDS_S, "rewards")
@@ -118,6 +132,19 @@ class CuriosityClient:
         self._update = self._clients["update"].call_async(request)
         self.paid.add(scores[0][1:])
         return scores
+
+    def settle(self) -> None:
+        """Wait until the episode before is taken in, and publish what was held back."""
+        if self._update is not None:
+            pending, self._update = self._update, None
+            answer = self._waiter.answer(self._clients["update"], pending, self._timeout_s)
+            determinant = _accepted("update", answer).log_determinant
+            self.information = determinant - self._prior
+        self._received()  # of those that were published before
+        for observation in self._held:
+            self._observations.publish(observation)
+        self._held.clear()
+        self._published_s = self._clock()
 
     def reset(self) -> None:
         """Back to the prior."""
@@ -160,20 +187,9 @@ class CuriosityClient:
         return np.array(answer.reward), np.array(answer.curiosity)
 
     def _call(self, name: str, request: Any) -> Any:
-        self._settle()
+        self.settle()
         answer = self._waiter.call(self._clients[name], request, self._timeout_s)
         return _accepted(name, answer)
-
-    def _settle(self) -> None:
-        """Wait until the episode before is taken in, and publish what was held back for it."""
-        if self._update is not None:
-            pending, self._update = self._update, None
-            answer = self._waiter.answer(self._clients["update"], pending, self._timeout_s)
-            determinant = _accepted("update", answer).log_determinant
-            self.information = determinant - self._prior
-        for observation in self._held:
-            self._observations.publish(observation)
-        self._held.clear()
 
     def _take_all(self, data: bytes) -> None:
         """Take a reward and those that came after it; no control step waits for one of them."""
@@ -223,6 +239,9 @@ class NoCuriosity:
     def finish(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
         nothing = np.zeros(len(observations))
         return nothing, nothing
+
+    def settle(self) -> None:
+        pass
 
     def reset(self) -> None:
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
+from itertools import islice
 
 import torch
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -30,11 +31,13 @@ from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.status import status_of
-from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher, fresh
+from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher, fresh, unserved
 
 # Rows scored before other callers get their turn: about 2 ms of work.
 VECTOR_SLICE = 4096
 IMAGE_SLICE = 64
+# Observations of control steps priced before other callers get their turn: likewise.
+MOST_TOGETHER = 32
 
 
 class CuriosityNode(QuietTopics, Node):
@@ -59,7 +62,7 @@ class CuriosityNode(QuietTopics, Node):
         )
         self._state = self.create_publisher(CuriosityState, "curiosity/state", LATCHED_QOS)
         observe = Taking(Observation, self._observe)
-        self.create_subscription(
+        self._inbox = self.create_subscription(
             Observation, "observation", observe, EPISODE_QOS, callback_group=group, raw=True
         )
         self._publish_state()
@@ -118,6 +121,12 @@ class CuriosityNode(QuietTopics, Node):
         return response
 
     def _observe(self, message: Observation) -> None:
+        """Price an observation and those that came after it, before other callers' turn."""
+        later = islice(unserved(Observation, self._inbox), MOST_TOGETHER - 1)
+        for reward in [self._priced(each) for each in (message, *later)]:
+            self._rewards.publish(reward)
+
+    def _priced(self, message: Observation) -> IntrinsicReward:
         reward = fresh(IntrinsicReward)
         reward.header, reward.episode, reward.step = message.header, message.episode, message.step
         try:
@@ -130,7 +139,7 @@ class CuriosityNode(QuietTopics, Node):
             reward.variance = float(scores.variance[0])
             reward.curiosity = float(scores.curiosity[0])
             reward.reward = float(scores.reward[0])
-        self._rewards.publish(reward)
+        return reward
 
     def _admitted(self, batch: ObservationBatch) -> Observations:
         self.keeper.admit(batch.count)

@@ -6,7 +6,8 @@ with this one (`benchmarks.stack`, quiet).
 
 Every entity that is waited for costs another 4 µs per wait, and most are services that nobody
 calls. So while control steps follow each other, only their messages are waited for, those that
-`wire.Taking` takes, and the rest is looked at every few milliseconds.
+`wire.Taking` takes, with calls of services in the same callback groups, and the rest is looked at
+every few milliseconds.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ KINDS = ("subscription", "timer", "client", "service")
 STEP_S = 0.001
 # While they do, whatever else is ready waits no longer than this time in [s].
 LOOK_S = 0.005
+# Looks at everything that brought steps, after which more of them are expected.
+ENOUGH = 2
 PRIVATE = (
     "_guard",
     "_sigint_gc",
@@ -64,7 +67,7 @@ class KeepingExecutor(SingleThreadedExecutor):
         super().__init__(context=context)
         self._kept: _WaitSet | None = None
         self._steps: _Steps | None = None
-        self._steps_seen = 0  # in so many looks, one after the other
+        self._steps_seen = 0  # in so many looks since steps last failed to come
         self._looked_s = 0.0
         self._ready: deque[tuple[str, Any]] = deque()
 
@@ -84,6 +87,12 @@ class KeepingExecutor(SingleThreadedExecutor):
         elif self._ready or self._wait(timeout_sec):
             self._serve(*self._ready.popleft())
 
+    def spin_step(self, timeout_sec: float | None = None) -> None:
+        """As `spin_once`, for who waits for a control step: all else waits up to `LOOK_S`."""
+        self._steps_seen = ENOUGH
+        self.spin_once(timeout_sec)
+        self._steps_seen = 0
+
     def _unfinished(self) -> bool:
         """Whether rclpy has tasks left."""
         with self._tasks_lock:
@@ -98,7 +107,7 @@ class KeepingExecutor(SingleThreadedExecutor):
                 raise ExternalShutdownException()  # there is no wait set without a context
             guards = [self._guard, self._sigint_gc]
             self._kept = _WaitSet(self.get_nodes(), guards, self.context)
-            self._steps = _Steps(self._kept.subscriptions, self.context)
+            self._steps = _Steps(self._kept, self.context)
         others = self._look(timeout_sec)
         if not self.context.ok():
             raise ExternalShutdownException()
@@ -111,14 +120,14 @@ class KeepingExecutor(SingleThreadedExecutor):
         """Wait until something is ready; whether rclpy has something to serve."""
         assert self._kept is not None
         assert self._steps is not None
-        if self._steps_seen > 1 and time.monotonic() - self._looked_s < LOOK_S:
+        if self._steps_seen >= ENOUGH and time.monotonic() - self._looked_s < LOOK_S:
             within_s = STEP_S if timeout_sec is None else min(STEP_S, timeout_sec)
             if self._steps.wait(timeout_sec_to_nsec(within_s), self._ready):
                 return False
+            self._steps_seen = 0
         others = self._kept.wait(timeout_sec_to_nsec(timeout_sec), self._ready)
         self._looked_s = time.monotonic()
-        stepped = any(_of_steps(*each) for each in self._ready)
-        self._steps_seen = self._steps_seen + 1 if stepped else 0
+        self._steps_seen += any(_of_steps(*each) for each in self._ready)
         return others
 
     def _serve(self, kind: str, entity: Any) -> None:
@@ -172,23 +181,35 @@ async def _served(entity: Any, take: Any) -> None:
 
 
 class _Steps:
-    """What control steps bring to some subscriptions, which others keep from being destroyed."""
+    """What control steps bring, and what services of their callback groups are asked.
 
-    def __init__(self, subscriptions: list[Any], context: Any) -> None:
-        of_steps = [each for each in subscriptions if _of_steps("subscription", each)]
-        self._handles = [each.handle for each in of_steps]
-        self._entries = {each.handle.pointer: ("subscription", each) for each in of_steps}
-        self._set = rclpy_implementation.WaitSet(len(of_steps), 0, 0, 0, 0, 0, context.handle)
+    Args:
+        kept: keeps the subscriptions and services from being destroyed.
+        context: context of their nodes.
+    """
+
+    def __init__(self, kept: _WaitSet, context: Any) -> None:
+        messages = [each for each in kept.free("subscription") if _of_steps("subscription", each)]
+        groups = [each.callback_group for each in messages]
+        calls = [each for each in kept.free("service") if each.callback_group in groups]
+        sizes = (len(messages), 0, 0, 0, len(calls), 0)
+        self._set = rclpy_implementation.WaitSet(*sizes, context.handle)
+        self._adds = [(self._set.add_subscription, each.handle) for each in messages]
+        self._adds += [(self._set.add_service, each.handle) for each in calls]
+        self._entries = {
+            kind: {each.handle.pointer: (kind, each) for each in entities}
+            for kind, entities in (("subscription", messages), ("service", calls))
+        }
 
     def wait(self, timeout_ns: int, ready: deque[tuple[str, Any]]) -> bool:
         """Wait until something is ready, and add it; whether something was."""
         wait_set = self._set
         wait_set.clear_entities()
-        for handle in self._handles:
-            wait_set.add_subscription(handle)
+        for add, handle in self._adds:
+            add(handle)
         wait_set.wait(timeout_ns)
-        for pointer in wait_set.get_ready_entities("subscription"):
-            ready.append(self._entries[pointer])
+        for kind, entries in self._entries.items():
+            ready.extend(entries[each] for each in wait_set.get_ready_entities(kind))
         return bool(ready)
 
 
@@ -231,10 +252,9 @@ class _WaitSet:
             for each in entities.values()
         ]
 
-    @property
-    def subscriptions(self) -> list[Any]:
-        """The subscriptions that are waited for."""
-        return list(self._entities["subscription"].values())
+    def free(self, kind: str) -> list[Any]:
+        """Entities of this kind that are waited for."""
+        return list(self._entities[kind].values())
 
     def wait(self, timeout_ns: int, ready: deque[tuple[str, Any]]) -> bool:
         """Wait until something is ready, and add it; whether rclpy has something to serve."""

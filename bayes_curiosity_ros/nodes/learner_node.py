@@ -231,6 +231,7 @@ class LearnerNode(QuietTopics, Node):
     def abort(self, error: EpisodeAbortedError) -> None:
         """The episode was cut short: say so, and wait until the arm may move again."""
         self.get_logger().warning(f"episode {self.gatherer.episode} aborted: {error}")
+        self._curiosity.settle()
         self._publish_summary(EpisodeSummary.ABORTED)
         self.publish_status(LearnerStatus.RUNNING, f"waiting for the arm: {error}")
         self._arm.wait_until_released(self.config.reset_timeout_s)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError, InputError
-from bayes_curiosity_ros.robot.stepper import Bound, Stepper
+from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import World
 
 
@@ -37,6 +37,9 @@ class KinematicStepper(Stepper):
         # Each physics step already aims at the end of its part of the ramp.
         lag_s = 1.0 / config.arm.servo_rad_s - config.world.physics_step_s
         self._behind = float(np.clip(lag_s / config.world.control_step_s, 0.0, 0.5))
+        layout, world = self.layout, self.world
+        self._speed_columns = layout.qvel.start + world.joint_dof
+        self._finger_columns = layout.qpos.start + world.gripper_qpos[: len(world.fingers)]
         self._posed_rows = 0
 
     def trace(
@@ -47,26 +50,32 @@ class KinematicStepper(Stepper):
                 f"{', '.join(fields)}: a kinematic cell has no physics steps to look into; use "
                 "world.dynamics = 'physics'"
             )
-        layout, world, rows = self.layout, self.world, rows.copy()
+        layout, rows = self.layout, rows.copy()
         before, after = self.targets(rows, deltas)
-        reached = after - self._behind * (after - before)
-        rows[:, layout.qvel.start + world.joint_dof] = (after - before) / self._dt
-        rows[:, layout.joint_columns] = reached
+        change = after - before
+        rows[:, self._speed_columns] = change / self._dt
+        rows[:, layout.joint_columns] = after - self._behind * change
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip = self.fingers_after(rows, grips)
-        rows[:, layout.qpos.start + world.gripper_qpos[: len(world.fingers)]] = grip[:, None]
+        rows[:, self._finger_columns] = grip[:, None]
         rows[:, layout.contacts] = self.contacts(rows)
         return rows, {}
 
-    def _posed(self, rows: np.ndarray) -> Bound:
-        """As of every stepper; rows that are posed already are not posed again."""
-        bound, count = self._sized(len(rows)), len(rows)
-        posed = self._posed_rows == count
-        if not posed or not np.array_equal(bound.qpos[:count], rows[:, self.layout.qpos]):
-            self._posed_rows = 0
-            bound = super()._posed(rows)
-            self._posed_rows = count
-        return bound
+    def hands(self, rows: np.ndarray) -> np.ndarray:
+        """As of every stepper; many rows are not posed again after their contacts."""
+        count = len(rows)
+        if count == 1 or count != self._posed_rows:
+            return super().hands(rows)
+        bound = self._sized(count)
+        if not np.array_equal(bound.qpos[:count], rows[:, self.layout.qpos]):
+            return super().hands(rows)
+        return bound.positions[:count, self.world.end_effector_body].copy()
+
+    def contacts(self, rows: np.ndarray) -> np.ndarray:
+        self._posed_rows = 0
+        found = super().contacts(rows)
+        self._posed_rows = len(rows)
+        return found
 
 
 def make_stepper(worlds: Sequence[World], threads: int = 0, extra: int = 0) -> Stepper:

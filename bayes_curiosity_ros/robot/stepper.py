@@ -46,6 +46,11 @@ class Stepper:
         margin = config.safety.joint_margin_rad
         self._lower, self._upper = self.world.lower_rad + margin, self.world.upper_rad - margin
         self._bound: Bound | None = None
+        self._links = mujoco.MjData(self.world.model)
+        self._rest = self._at_rest()
+        sensors = self.world.contact_sensors
+        self._sensed = np.flatnonzero(sensors >= 0)
+        self._sensors = sensors[self._sensed]
 
     def initial(
         self, joints: np.ndarray, objects: np.ndarray, variants: np.ndarray | None = None
@@ -57,20 +62,25 @@ class Stepper:
             objects: (N, 3) positions of the object's centre in [m].
             variants: (N,) index of the world of each row; 0 when None.
         """
-        layout, world = self.layout, self.world
-        count = len(objects)
-        rows = np.zeros((count, layout.size))
-        qpos = rows[:, layout.qpos]
-        qpos[:] = world.model.qpos0
-        qpos[:, world.joint_qpos] = joints
-        gripper = world.config.arm.gripper
-        if gripper is not None:
-            qpos[:, world.gripper_qpos[: len(gripper.fingers)]] = gripper.open_rad
-            rows[:, layout.grip] = gripper.open_rad
+        layout = self.layout
+        rows = np.empty((len(objects), layout.size))
+        rows[:] = self._rest
+        rows[:, layout.joint_columns] = joints
         rows[:, layout.object_columns] = objects
         rows[:, layout.target] = joints
-        rows[:, layout.variant] = 0 if variants is None else variants
+        if variants is not None:
+            rows[:, layout.variant] = variants
         return rows
+
+    def _at_rest(self) -> np.ndarray:
+        """A row, (S,), of the first world with its hand open."""
+        layout, world, row = self.layout, self.world, np.zeros(self.layout.size)
+        qpos, gripper = row[layout.qpos], world.config.arm.gripper
+        qpos[:] = world.model.qpos0
+        if gripper is not None:
+            qpos[world.gripper_qpos[: len(gripper.fingers)]] = gripper.open_rad
+            row[layout.grip] = gripper.open_rad
+        return row
 
     def advance(self, rows: np.ndarray, deltas: np.ndarray, grips: np.ndarray) -> np.ndarray:
         """The rows one control step later.
@@ -104,7 +114,7 @@ class Stepper:
         seen = bound.batch.rollout(len(self._ramp), controls, record=record, ids=bound.first(n))
         _raise_warnings(bound.warnings[:n, :, 1])
         self._store(rows, bound)
-        rows[:, layout.contacts] = self._found(seen["sensordata"])
+        rows[:, layout.contacts] = self._found(seen["sensordata"].max(axis=1))
         rows[:, layout.target] = after
         rows[:, layout.grip] = grip_after
         return rows, seen
@@ -127,11 +137,19 @@ class Stepper:
 
     def hands(self, rows: np.ndarray) -> np.ndarray:
         """Positions of the end effector in [m]: (N, 3)."""
-        return self._posed(rows).positions[: len(rows), self.world.end_effector_body].copy()
+        links, layout, hand = self._links, self.layout, self.world.end_effector_body
+        found = np.empty((len(rows), 3))
+        for place, row in zip(found, rows, strict=True):
+            links.qpos = row[layout.qpos]
+            mujoco.mj_kinematics(self.worlds[int(row[layout.variant])].model, links)
+            place[:] = links.xpos[hand]
+        return found
 
     def contacts(self, rows: np.ndarray) -> np.ndarray:
         """Whether each of `CONTACT_CLASSES` occurs at these poses: (N, classes) bool."""
-        return self._found(self._posed(rows).sensors[: len(rows), None])
+        bound, count = self._load(rows), len(rows)
+        bound.batch.forward(ids=bound.first(count), stage=mujoco.mjtStage.mjSTAGE_POS)
+        return self._found(bound.sensors[:count])
 
     def targets(self, rows: np.ndarray, deltas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Joint targets, (N, J) in [rad], before and after a control step with these changes.
@@ -167,12 +185,6 @@ class Stepper:
         step = self.world.fingers[0].max_velocity_rad_s * self._dt
         return before + (wanted - before).clip(-step, step)
 
-    def _posed(self, rows: np.ndarray) -> Bound:
-        """The batch with links and contacts where these rows put them."""
-        bound = self._load(rows)
-        bound.batch.forward(ids=bound.first(len(rows)), stage=mujoco.mjtStage.mjSTAGE_POS)
-        return bound
-
     def _load(self, rows: np.ndarray) -> Bound:
         bound, layout, n = self._sized(len(rows)), self.layout, len(rows)
         bound.qpos[:n] = rows[:, layout.qpos]
@@ -194,11 +206,9 @@ class Stepper:
         rows[:, layout.warmstart] = bound.warmstart[:n]
 
     def _found(self, sensordata: np.ndarray) -> np.ndarray:
-        """Whether each class of contact was seen at any of these times: (N, classes)."""
+        """Whether each class of contact was sensed, (N, classes), from (N, sensors)."""
         seen = np.zeros((len(sensordata), len(self.world.contact_sensors)), dtype=bool)
-        for column, address in enumerate(self.world.contact_sensors):
-            if address >= 0:
-                seen[:, column] = (sensordata[:, :, address] > 0).any(axis=1)
+        seen[:, self._sensed] = sensordata[:, self._sensors] > 0
         return seen
 
     def _sized(self, count: int) -> Bound:

@@ -65,6 +65,7 @@ class ArmSupervisor:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.arm = arm
+        self._placed = arm if isinstance(arm, PlacedArm) else None
         self.config = config
         self.counters = Counters()
         self.state = State.INACTIVE
@@ -285,7 +286,7 @@ class ArmSupervisor:
         """An arm can fail at rest, too. A simulated one has no faults."""
         resting = (State.READY, State.WAITING_FOR_OPERATOR, State.STOPPED)
         due = self._clock() - self._polled_s >= POLL_S
-        if self.state not in resting or not due or isinstance(self.arm, PlacedArm):
+        if self.state not in resting or not due or self._placed is not None:
             return
         self._polled_s = self._clock()
         try:
@@ -302,7 +303,7 @@ class ArmSupervisor:
         joints = len(self.arm.joint_names)
         if deltas.shape != (joints,):
             raise LengthError(f"{deltas.size} joint deltas for {joints} joints")
-        if not np.isfinite(deltas).all() or not math.isfinite(gripper):
+        if not all(map(math.isfinite, (*deltas.tolist(), gripper))):
             raise NotFiniteError(
                 f"joint deltas {deltas.tolist()}, gripper {gripper}; all must be finite"
             )
@@ -338,9 +339,9 @@ class ArmSupervisor:
         self._become(State.MOVING, reason)
 
     def _place(self, seed: int) -> ArmState:
-        if not isinstance(self.arm, PlacedArm):
+        if self._placed is None:
             return self._home()
-        self.arm.begin(seed)
+        self._placed.begin(seed)
         return self.arm.state(self.config.move_timeout_s)
 
     def _move(self, deltas: np.ndarray, gripper: float) -> Executed:

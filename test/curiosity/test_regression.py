@@ -9,10 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from bayes_curiosity_ros.curiosity import regression as regression_module
 from bayes_curiosity_ros.curiosity.regression import (
     BLOCK_COLUMNS,
     FEW_FEATURES,
-    PANEL_COLUMNS,
+    NARROW_PANEL,
+    PANEL_ROWS,
+    WIDE_PANEL,
     BayesianLinearRegression,
     RegressionConfig,
     joined_factor,
@@ -186,11 +189,14 @@ def test_a_factor_of_several_blocks_equals_one_decomposition(size, count):
     torch.testing.assert_close(ours.abs(), whole.abs(), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("size", [1, PANEL_COLUMNS, PANEL_COLUMNS + 1, 257])
-def test_a_product_with_a_triangle_leaves_only_zeros_out(size):
+@pytest.mark.parametrize("small", [0, 10**6])
+@pytest.mark.parametrize("size", [1, NARROW_PANEL, WIDE_PANEL + 1, 257, 300])
+@pytest.mark.parametrize("count", [7, PANEL_ROWS + 1])
+def test_a_product_with_a_triangle_leaves_only_zeros_out(monkeypatch, small, size, count):
+    monkeypatch.setattr(regression_module, "SMALL_PRODUCT", small)
     rng = np.random.default_rng(size)
-    rows, triangle = rng.normal(size=(7, size)), np.triu(rng.normal(size=(size, size)))
-    product = np.full((7, size), math.nan)
+    rows, triangle = rng.normal(size=(count, size)), np.triu(rng.normal(size=(size, size)))
+    product = np.full((count, size), math.nan)
     times_triangle(rows, triangle, product)
     np.testing.assert_allclose(product, rows @ triangle, rtol=0, atol=1e-12)
 

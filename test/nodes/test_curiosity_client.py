@@ -15,7 +15,11 @@ from bayes_curiosity_interfaces.msg import (
 )
 from bayes_curiosity_interfaces.srv import Update
 from bayes_curiosity_ros.curiosity.data import Observations
-from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient, CuriosityRefusedError
+from bayes_curiosity_ros.nodes.curiosity_client import (
+    TOGETHER_S,
+    CuriosityClient,
+    CuriosityRefusedError,
+)
 
 
 class Pretended:
@@ -26,6 +30,11 @@ class Pretended:
         self.published, self.asked, self.code = [], [], Status.OK
         self.state = CuriosityState()
         self.rewards, self.handle = [], self
+        self.now_s, self.step_s = 0.0, 0.1
+
+    def clock(self):
+        self.now_s += self.step_s
+        return self.now_s
 
     def create_client(self, kind, name):
         return self
@@ -83,7 +92,7 @@ def graph():
 @pytest.fixture
 def client(graph):
     """Client whose first episode, of two observations, is over."""
-    made = CuriosityClient(graph, graph, graph, 1.0)
+    made = CuriosityClient(graph, graph, graph, 1.0, graph.clock)
     run(made, 1, steps=2)
     rewards, _ = made.finish(Observations(np.zeros((2, 3))))
     np.testing.assert_array_equal(rewards, [1.0, 1.0])
@@ -109,6 +118,23 @@ def test_an_episode_that_is_over_first_waits_for_the_one_before(client, graph):
     client.finish(Observations(np.zeros((2, 3))))
     assert graph.published[2:] == [(2, 0), (2, 1)]
     assert [request.episode for request, _ in graph.asked] == [1, 2]
+
+
+def test_observations_that_come_fast_are_published_together_and_in_order(client, graph):
+    graph.answered()
+    graph.step_s = 0.0
+    run(client, 2, steps=3)
+    assert graph.published == [(1, 0), (1, 1)]
+    graph.now_s += TOGETHER_S
+    client.publish(Observation(episode=2, step=3))
+    assert graph.published[2:] == [(2, 0), (2, 1), (2, 2), (2, 3)]
+
+
+def test_an_episode_that_is_cut_short_leaves_no_observation_unpublished(client, graph):
+    graph.step_s = 0.0
+    run(client, 2, steps=3)
+    client.settle()
+    assert graph.published[2:] == [(2, 0), (2, 1), (2, 2)]
 
 
 def test_one_callback_takes_all_rewards_that_came(client, graph):

@@ -162,6 +162,55 @@ def test_all_else_has_its_turn_while_steps_follow_each_other(graph):
     spin_until(executor, lambda: len(words) > count, "further steps")
 
 
+def test_calls_in_the_group_of_steps_wait_for_no_look(graph, monkeypatch):
+    node, executor = graph
+    asked = []
+
+    def answer(request, response):
+        asked.append(1)
+        return response
+
+    node.create_service(Trigger, "asked", answer)
+    client = node.create_client(Trigger, "asked")
+    spin_until(executor, client.service_is_ready, "the service")
+    words = flood(node, executor)
+    spin_until(executor, lambda: len(words) > 10, "steps")
+    monkeypatch.setattr(executors, "LOOK_S", float("inf"))
+    client.call_async(Trigger.Request())
+    spin_until(executor, lambda: asked, "call")
+
+
+def test_all_else_that_is_served_between_steps_does_not_hold_them_up(graph, monkeypatch):
+    node, executor = graph
+    other, others = met(node, executor, "others")
+    words = flood(node, executor)
+    spin_until(executor, lambda: len(words) > 10, "steps")
+    monkeypatch.setattr(executors, "LOOK_S", 0.0)  # look at everything every time
+    other.publish(String(data="another"))
+    spin_until(executor, lambda: others, "the other message")
+    monkeypatch.setattr(executors, "LOOK_S", float("inf"))
+    other.publish(String(data="a third"))
+    count = len(words)
+    spin_until(executor, lambda: len(words) > count + 10, "further steps")
+    assert others == ["another"]
+
+
+def test_who_waits_for_a_step_gets_it_before_all_else(graph, monkeypatch):
+    node, executor = graph
+    other, others = met(node, executor, "others")
+    words = []
+    take = Taking(String, lambda message: words.append(message.data))
+    node.create_subscription(String, "steps", take, EPISODE_QOS, raw=True)
+    steps = node.create_publisher(String, "steps", EPISODE_QOS, publisher_class=WirePublisher)
+    spin_until(executor, steps.get_subscription_count, "meeting")
+    monkeypatch.setattr(executors, "LOOK_S", float("inf"))
+    other.publish(String(data="another"))
+    steps.publish(String(data="step"))
+    executor.spin_step(timeout_sec=1.0)
+    assert (words, others) == (["step"], [])
+    spin_until(executor, lambda: others, "the other message")
+
+
 def test_every_step_is_served_once_and_in_order(graph):
     node, executor = graph
     words = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
@@ -41,15 +43,14 @@ def arm_state_of_message(message: ArmStateMessage, joints: tuple[str, ...]) -> A
     if names[:count] != joints:
         wrong = next((name for name in names if name not in joints), names)
         raise unknown_name("joint in arm/state:", wrong, joints)
-    positions = np.array(message.positions, dtype=np.float64)
-    velocities = np.array(message.velocities, dtype=np.float64)
+    positions, velocities = np.frombuffer(message.positions), np.frombuffer(message.velocities)
     if not len(positions) == len(velocities) == len(names):
         raise LengthError(
             f"{len(names)} joints with {len(positions)} positions, {len(velocities)} velocities"
         )
     spot, turn = message.object_pose.position, message.object_pose.orientation
     place = np.array([spot.x, spot.y, spot.z, turn.w, turn.x, turn.y, turn.z])
-    if not (np.isfinite(positions).all() and np.isfinite(place).all()):
+    if not all(map(math.isfinite, (*message.positions, *place.tolist()))):
         raise NotFiniteError(f"arm/state: positions {positions}, object {place}")
     contacts = {
         "self": message.self_contacts,

@@ -8,6 +8,8 @@ import math
 import numpy as np
 from builtin_interfaces.msg import Time
 
+from bayes_curiosity_ros.nodes.wire import fresh
+
 
 def doubles(values: np.ndarray) -> array.array:
     """A float64[] field's value; a list would cost a check per number."""
@@ -20,7 +22,9 @@ def stamp_of(seconds: float) -> Time:
     nanoseconds = round((seconds - whole) * 1e9)
     if nanoseconds == 1_000_000_000:
         whole, nanoseconds = whole + 1, 0
-    return Time(sec=whole, nanosec=nanoseconds)
+    stamp = fresh(Time)
+    stamp.sec, stamp.nanosec = whole, nanoseconds
+    return stamp
 
 
 def seconds_of(stamp: Time) -> float:

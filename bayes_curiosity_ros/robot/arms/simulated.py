@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import compress
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from bayes_curiosity_ros.robot.stepper import Stepper
 from bayes_curiosity_ros.robot.world import build_world
 
 HOMED_RAD = 0.01
+UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 class SimulatedArm(Device):
@@ -97,16 +100,16 @@ class SimulatedArm(Device):
             velocities=row[layout.qvel][world.joint_dof] * (not self._stopped),
             fingers=qpos[world.gripper_qpos],
             gripper=self._gripper(qpos),
-            contacts=frozenset(c for c in CONTACT_CLASSES if layout.touching(rows, c)[0]),
+            contacts=frozenset(compress(CONTACT_CLASSES, row[layout.contacts].tolist())),
             object_position=layout.object_position(rows)[0],
-            object_orientation=np.array([1.0, 0, 0, 0]) if axis is None else row[axis],
+            object_orientation=UPRIGHT if axis is None else row[axis],
         )
 
     def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
         if self._stopped:
             raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release() it first")
         deltas = np.asarray(deltas, dtype=float)
-        if not np.isfinite(gripper):
+        if not math.isfinite(gripper):
             raise InputError(f"gripper command {gripper}; must be between 0 and 1")
         before = self.stepper.layout.joints(self.row[None])[0]
         permitted, gripper, changes, explanation = self._permit(deltas, gripper)
@@ -182,7 +185,8 @@ class SimulatedArm(Device):
         gripper, world = self.robot.arm.gripper, self.stepper.world
         if gripper is None:
             return 0.0
-        angle = float(qpos[world.gripper_qpos[: len(gripper.fingers)]].mean())
+        angles = qpos[world.gripper_qpos[: len(gripper.fingers)]].tolist()
+        angle = sum(angles) / len(angles)
         return min(max((angle - gripper.open_rad) / gripper.travel_rad, 0.0), 1.0)
 
 

@@ -103,9 +103,8 @@ class Grasp(ArmTask):
     def reward(self, states: np.ndarray) -> np.ndarray:
         return self.successful(states).astype(float)
 
-    def successful(self, states: np.ndarray) -> np.ndarray:
-        long_enough = states[:, self._columns()[1]] >= self.config.hold_steps
-        return long_enough & ~self.failed(states)
+    def achieved(self, states: np.ndarray) -> np.ndarray:
+        return states[:, self._columns()[1]] >= self.config.hold_steps
 
     def failed(self, states: np.ndarray) -> np.ndarray:
         return self.collided(states) | self._knocked_over(states)

@@ -87,8 +87,8 @@ class Reach(ArmTask):
         collided = config.collision_reward * self.collided(states)
         return closer + collided + config.success_reward * self.successful(states)
 
-    def successful(self, states: np.ndarray) -> np.ndarray:
-        return (self.distance(states) <= self.config.success_m) & ~self.failed(states)
+    def achieved(self, states: np.ndarray) -> np.ndarray:
+        return self.distance(states) <= self.config.success_m
 
     def act(self, observations: np.ndarray) -> np.ndarray:
         if self._expert is None:
@@ -100,7 +100,8 @@ class Reach(ArmTask):
 
     def _measure(self, states: np.ndarray) -> np.ndarray:
         away = self.stepper.hands(states) - self.layout.object_position(states)
-        return np.linalg.norm(away, axis=1)
+        # What np.linalg.norm gives, for one row at half its cost.
+        return np.sqrt(np.add.reduce(away * away, axis=1))
 
 
 @register_arm_task("parked reach", "visuomotor parked reach")

@@ -262,8 +262,15 @@ class ArmTask(Task):
         """Whether an episode ended badly: (N,) bool."""
         return self.collided(states)
 
+    @abstractmethod
+    def achieved(self, states: np.ndarray) -> np.ndarray:
+        """Whether the goal is reached, whatever else happened: (N,) bool."""
+
+    def successful(self, states: np.ndarray) -> np.ndarray:
+        return self.achieved(states) & ~self.failed(states)
+
     def terminal(self, states: np.ndarray) -> np.ndarray:
-        return self.failed(states) | self.successful(states)
+        return self.achieved(states) | self.failed(states)
 
     def failure_reasons(self, states: np.ndarray) -> Sequence[str]:
         """A word per row for what went wrong, "" where nothing did."""
