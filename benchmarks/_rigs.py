@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,6 @@ from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.robot.config import RobotConfig
-
-sys.path.append(str(Path(__file__).parents[1] / "test"))  # the emulated arms are the tests'
-
 from support.driver import ARM, Driver
 from support.graph import parameters
 from support.joint_driver import JointDriver, StreamedDriver
