@@ -108,6 +108,8 @@ def test_an_absent_gripper_is_named(gen3, background):
     gripper = {"interface": "gripper_command", "name": "/no_such/gripper_cmd"}
     robot, config = profile("ros2_kortex", gripper=gripper)
     arm = TrajectoryArm(robot, config, background.node)
+    heard = background.node.count_subscribers
+    wait_for(lambda: heard(config.command_topic) > 0, "driver that listens")
     with pytest.raises(ArmError, match="nobody listens to action /no_such/gripper_cmd"):
         arm.connect(1.0)
 
