@@ -176,6 +176,8 @@ def test_an_absent_driver_and_unknown_names_are_named(robot, background):
 
 def test_unknown_joints_are_named(robot, background, controller):
     other = TrajectoryArm(robot, replace(CONFIG, driver_joints=()), background.node)
+    heard = background.node.count_subscribers
+    wait_for(lambda: heard(CONFIG.command_topic) > 0, "driver that listens")
     with pytest.raises(ArmError, match=r"no joint states .* joint_1"):
         other.connect(1.0)
 
