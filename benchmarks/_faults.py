@@ -79,7 +79,7 @@ def with_hardware() -> list[Fault]:
 def delays() -> list[Fault]:
     """A delay of a tenth of a second is borne with: there commands cease as well.
 
-    It comes twice: with the state that ends the last step, and with the stop.
+    It comes three times: with the last command, the state that ends its step, and the stop.
     """
     return [
         Fault(
@@ -87,7 +87,7 @@ def delays() -> list[Fault]:
             cease,
             put(delay_s=0.0),
             1.0,
-            bar_s=2 * 0.1 + BAR_S,
+            bar_s=3 * 0.1 + BAR_S,
             before=put(delay_s=0.1),
         ),
     ] + [

@@ -66,6 +66,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             _spin(node)
         finally:
             node.end()
+            node.destroy_node()  # what it latched would else stay on the graph for a while
     finally:
         rclpy.try_shutdown()
     return int(node.failed)

@@ -2,6 +2,7 @@
 
 import array
 import contextlib
+import gc
 
 import numpy as np
 import pytest
@@ -161,6 +162,18 @@ def test_tf_is_published_recorded_and_replayed(start, background, robot, tmp_pat
     output = output_of(replay)
     assert replay.returncode == 0, output
     wait_for(lambda: shows(heard, robot, joints), "replayed pose")
+    leaves_the_graph(bag, background)
+
+
+def leaves_the_graph(bag, background):
+    """A replay in this process takes what it latched with it, not only once that is collected."""
+    published = background.node.count_publishers
+    gc.disable()
+    try:
+        assert main(["replay", str(bag), "--rate", "0"]) == 0
+        wait_for(lambda: published("robot_description") == 0, "end of the latched description")
+    finally:
+        gc.enable()
 
 
 def so_far(bag):
