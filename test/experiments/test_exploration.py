@@ -143,7 +143,7 @@ def test_the_page_has_the_figures_of_the_committed_rows():
         for line in page.splitlines()
         if re.match(r"\| [a-z]+_(parked|shot)_|\| parked_", line)
     ]
-    sources = ("exploration", "forms", "physics", "imitated_elsewhere")
+    sources = ("exploration", "forms", "physics", "imitated_elsewhere", "grasp_reported")
     made = "\n".join(tables[source] for source in sources).splitlines()
     assert len(shown) > 20
     assert set(shown) <= set(made)
