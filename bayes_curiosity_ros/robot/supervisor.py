@@ -97,7 +97,10 @@ class ArmSupervisor:
             self._connect(timeout_s)
         try:
             self._stopping.require_rest(SETTLE_S)
-        except ArmError:
+        except ArmError as error:
+            if not self._stopping.under_way:
+                self.abandon(f"cannot activate: {error}")
+                raise
             self._kept = True
             self._cry_out()
             raise

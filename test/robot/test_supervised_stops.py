@@ -134,6 +134,14 @@ class TestAnArmThatDoesNotStop:
         supervisor.activate(1.0)
         assert supervisor.state == State.READY
 
+    def test_an_arm_that_cannot_be_seen_is_not_activated_and_let_go_of(self, arm, clock):
+        arm.unseen = "no states"
+        supervisor = ArmSupervisor(arm, SupervisorConfig(), clock, clock.pause)
+        with pytest.raises(ArmError, match="no states"):
+            supervisor.activate(1.0)
+        assert (supervisor.state, arm.calls[-1]) == (State.INACTIVE, "disconnect")
+        assert "cannot activate: no states" in supervisor.reason
+
     def test_an_arm_that_was_halted_while_its_motion_ended_is_at_rest(
         self, supervisor, arm, clock
     ):
