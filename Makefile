@@ -7,7 +7,7 @@ ifdef ROS_DISTRO
 export LD_LIBRARY_PATH := $(CURDIR)/.venv/lib:$(LD_LIBRARY_PATH)
 endif
 
-.PHONY: help run test lint setup bench curves clean
+.PHONY: help run test lint setup bench faults curves clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
@@ -28,6 +28,9 @@ setup:  ## `.venv` with dependencies and the interface package
 
 bench: setup  ## every benchmark; one JSON line per figure
 	@$(VENV_PYTHON) -m benchmarks
+
+faults: setup  ## the fault campaign, before a release: kills, hangs, hostile messages, damaged files (hours; it goes on where it was stopped)
+	@$(VENV_PYTHON) -m benchmarks.faults $(FAULTS_ARGS)
 
 OUTPUT ?= output/curves
 curves: setup  ## the paper's five learning curves in OUTPUT (over an hour; stop it, and it goes on later)

@@ -15,9 +15,13 @@ NODES = [Path(path).name for path in EXECUTABLES]
 SHARED = {
     "config/robots": "*.yaml",
     "config/bringup": "*.yaml",
+    "config/dds": "*.xml",
     "config/experiments": "*.yaml",
+    "foxglove": "*.json",
     "launch": "*.launch.py",
+    "plotjuggler": "*.xml",
     "rviz": "*.rviz",
+    "security": "*.xml",
     "urdf": "*",
 }
 
@@ -60,6 +64,8 @@ setup(
         "cluster": ["ray>=2.9"],
         "parquet": ["pyarrow>=15"],
         "sb3": ["stable-baselines3>=2.4"],
+        "web": ["viser>=1.1.1,<1.2"],
+        "tensorboard": ["tensorboard>=2.14"],
     },
     zip_safe=False,
     # colcon would write its own Python into programs, which does not see an activated environment.

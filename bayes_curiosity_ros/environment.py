@@ -6,8 +6,9 @@ import ctypes
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from pathlib import Path
 
 # ROS traffic stays on this machine unless the user says otherwise.
@@ -15,6 +16,8 @@ DISCOVERY_RANGE = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 # Set by launch files to their process id: `ros2 launch` that gets SIGTERM leaves its nodes behind,
 # the arm moving.
 DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
+# The operator's page takes its token from here; no other node may read it.
+WEB_TOKEN = "BAYES_CURIOSITY_WEB_TOKEN"
 PR_SET_PDEATHSIG = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # launch passes Ctrl-C on within this time in [s], and waits for longer.
@@ -31,17 +34,42 @@ def stay_on_this_machine(environment: MutableMapping[str, str] = os.environ) -> 
     environment.setdefault(*DISCOVERY_RANGE)
 
 
-def node_environment() -> dict[str, str]:
-    """The environment for a node in a process of its own; its networks are small: one thread."""
-    environment = dict(os.environ)
+def have_a_log_folder() -> None:
+    """Let ROS log to a temporary folder where there is no home to log in; it would not start."""
+    if "ROS_LOG_DIR" in os.environ or "ROS_HOME" in os.environ:
+        return
+    try:
+        folder = Path(os.environ["HOME"], ".ros", "log")
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK)
+    except (KeyError, OSError):
+        usable = False
+    if not usable:
+        os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
+
+
+def node_environment(withheld: Iterable[str] = ()) -> dict[str, str]:
+    """The environment for a node in a process of its own; its networks are small: one thread.
+
+    Args:
+        withheld: variables that are none of its business.
+    """
+    have_a_log_folder()
+    hidden = set(withheld)
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
     stay_on_this_machine(environment)
     environment.setdefault("OMP_NUM_THREADS", "1")
     return environment
 
 
-def launched() -> dict[str, str]:
-    """What a launch file adds to a node's environment, so that the node ends with it."""
-    return {DIE_WITH_PARENT: str(os.getpid())}
+def launched(withheld: Iterable[str] = ()) -> dict[str, str]:
+    """What a launch file adds to a node's environment, so that the node ends with it.
+
+    Args:
+        withheld: variables that are none of the node's business; launch cannot remove them, so
+            they are empty.
+    """
+    return {DIE_WITH_PARENT: str(os.getpid()), **dict.fromkeys(withheld, "")}
 
 
 def is_node() -> bool:

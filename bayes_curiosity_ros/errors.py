@@ -46,7 +46,11 @@ class StepError(InputError):
 
 
 class ModelFileError(BayesCuriosityError):
-    """A model or checkpoint file is missing, damaged or of another kind."""
+    """A file of ours is missing, damaged or of another kind."""
+
+
+class DamagedFileError(ModelFileError):
+    """A file is not there, or not as it was written."""
 
 
 def unknown_name(kind: str, name: object, valid: Iterable[str]) -> ConfigError:

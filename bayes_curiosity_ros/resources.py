@@ -18,6 +18,18 @@ def share_directories() -> list[Path]:
     return [Path(__file__).resolve().parents[1], *(p / "share" / PACKAGE for p in prefixes)]
 
 
+def own_path(text: str | Path) -> Path:
+    """A path as a user writes it, a leading ~ included.
+
+    Raises:
+        ConfigError: nobody knows whose home that is.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigError(f"{str(text)!r}: there is no such home; write the path out") from None
+
+
 def find(kind: str, name: str | Path) -> Path:
     """The file `name` of this kind, the user's own or one of ours.
 
@@ -28,7 +40,7 @@ def find(kind: str, name: str | Path) -> Path:
     Raises:
         ConfigError: there is none; the message lists where it was looked for.
     """
-    own = Path(name).expanduser()
+    own = own_path(name)
     return own if own.is_file() else shared(kind, name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
+from bayes_curiosity_ros.nodes.loopback import bind_to_loopback
 from support.domains import hold_domain
 
 _held: list[socket.socket] = []
@@ -16,3 +17,4 @@ def private_domain() -> None:
     _held.append(held)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ["ROS_DOMAIN_ID"] = str(domain)
+    bind_to_loopback()

@@ -45,11 +45,13 @@ from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
 from bayes_curiosity_ros.nodes.conversions.observations import message_of_vector
 from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
+from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import Waiter
 from bayes_curiosity_ros.nodes.wire import WirePublisher
+from bayes_curiosity_ros.runs import new_run
 from bayes_curiosity_ros.tasks.task import Task
 from benchmarks._domain import private_domain
 from benchmarks._empty_server import SERVICE
@@ -111,7 +113,7 @@ class EmptyCalls:
         return calls / (time.perf_counter() - start)
 
 
-class StackLearner(QuietTopics, Node):
+class StackLearner(QuietTopics, CheckedNode):
     """The learner's clients without the learning."""
 
     def __init__(self, config: LearnerConfig, ending: Ending) -> None:
@@ -124,8 +126,11 @@ class StackLearner(QuietTopics, Node):
         self._observations = self.create_publisher(
             Observation, "observation", EPISODE_QOS, publisher_class=WirePublisher
         )
-        self.arm = TimedArm(self, self.waiter, self.task, 5.0, 60.0, True)
-        self.curiosity = TimedCuriosity(self, self.waiter, self._observations, 5.0)
+        self._run = run = new_run()
+        self.arm = TimedArm(self, self.waiter, self.task, 5.0, 60.0, True, run)
+        self.curiosity = TimedCuriosity(
+            self, self.waiter, self._observations, 5.0, run, 60.0, self.get_logger().warning
+        )
         self.arm.sent, self.curiosity.came = {}, {}
         self.own = EmptyCalls(self, self.waiter, "empty")
         self.episode = 0
@@ -151,7 +156,9 @@ class StackLearner(QuietTopics, Node):
         return np.array([1e3 * (came[key] - sent[key]) for key in sent if key in came])
 
     def _publish(self, step: int, observation: np.ndarray) -> None:
-        self.curiosity.publish(message_of_vector(self.episode, step, self.arm.stamp, observation))
+        message = message_of_vector(self.episode, step, self.arm.stamp, observation)
+        message.run = self._run
+        self.curiosity.publish(message)
 
 
 def fresh_behaviour(task: Task) -> SampledAction:

@@ -57,8 +57,8 @@ def _node(spec: NodeSpec, namespace: str, log_level: str) -> Node:
         namespace=namespace,
         parameters=[*spec.files, dict(spec.parameters)],
         remappings=list(spec.remappings.items()),
-        ros_arguments=["--log-level", log_level],
+        ros_arguments=["--log-level", log_level, *spec.ros_words],
         respawn=spec.respawn,
-        additional_env=launched(),
+        additional_env=launched(spec.withheld),
         output="screen",
     )

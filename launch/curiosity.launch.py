@@ -8,6 +8,7 @@ from bayes_curiosity_ros.bringup.arguments import LOG_LEVELS, PACKAGE
 from bayes_curiosity_ros.bringup.parameters import check_params_file
 from bayes_curiosity_ros.environment import launched
 from bayes_curiosity_ros.resources import shared
+from bayes_curiosity_ros.robot.arms.arm import secrets_of_others
 from launch import LaunchContext, LaunchDescription
 
 ARGUMENTS = {
@@ -62,7 +63,7 @@ def _node(context: LaunchContext) -> list:
         parameters=[*filter(None, files), parameters],
         ros_arguments=["--log-level", given["log_level"]],
         respawn=True,
-        additional_env=launched(),
+        additional_env=launched(secrets_of_others()),
         output="screen",
     )
     return [node]

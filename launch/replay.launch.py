@@ -7,6 +7,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from bayes_curiosity_ros.bringup.arguments import LOG_LEVELS, PACKAGE
 from bayes_curiosity_ros.environment import launched
+from bayes_curiosity_ros.robot.arms.arm import secrets_of_others
 from launch import LaunchDescription
 
 ARGUMENTS = {
@@ -44,7 +45,7 @@ def generate_launch_description() -> LaunchDescription:
         namespace=LaunchConfiguration("namespace"),
         parameters=[parameters],
         ros_arguments=["--log-level", LaunchConfiguration("log_level")],
-        additional_env=launched(),
+        additional_env=launched(secrets_of_others()),
         output="screen",
     )
     return LaunchDescription([*declared, node])

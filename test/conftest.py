@@ -15,7 +15,6 @@ DOMAIN, HELD = hold_domain()
 os.environ.update(
     ROS_DOMAIN_ID=str(DOMAIN),
     ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
-    FASTDDS_BUILTIN_TRANSPORTS="UDPv4",
 )
 # Small networks gain nothing from more threads, and lose much where cores are few.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

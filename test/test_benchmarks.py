@@ -34,7 +34,7 @@ SMALLEST: dict[str, tuple[str, dict[str, Any]]] = {
     "trpo": ("--steps 100 --seeds 1", {}),
     "visual": ("--steps 10", {"PARALLEL": 1}),
 }
-NEEDS_THE_STACK = {"stack", "standstill"}
+NEEDS_THE_STACK = {"monitor", "stack", "standstill"}
 
 
 class PretendedPeer:

@@ -22,7 +22,10 @@ PASSAGES = {passage.where: passage for page in PAGES for passage in passages(pag
 COMMANDS = [command for passage in PASSAGES.values() for command in passage.commands]
 NODES = ROOT / "bayes_curiosity_ros/nodes"
 # Whose names of topics and services are in a second file.
-CLIENTS = {"learner": ("arm_client", "curiosity_client")}
+CLIENTS = {
+    "arm": ("arm_watchers", "takeover"),
+    "learner": ("arm_client", "curiosity_client", "episode_runner"),
+}
 
 
 def one_test_each(wanted: list[Passage]) -> list:

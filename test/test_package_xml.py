@@ -33,6 +33,7 @@ KEYS = {
 }
 WITHOUT_KEY = {"mcap", "mink", "safetensors", "zstandard"}
 OPTIONAL = {"cv2", "moveit", "pyarrow", "pyrealsense2", "ray", "stable_baselines3"}
+OPTIONAL |= {"trimesh", "viser", "websockets"}  # viser brings the other two
 VENDOR = {"kortex_api"}  # a wheel from Kinova, on no index
 DISTRIBUTIONS = {"PIL": "pillow", "yaml": "PyYAML"}
 NEEDS_NO_IMPORT = {"control_msgs", "ros2launch"}  # imported by name; users type it
@@ -102,7 +103,8 @@ def test_setup_py_has_the_same(field):
     ros = {module for module in imported("bayes_curiosity_ros") if module in declared(False)}
     needed = imported("bayes_curiosity_ros") - OPTIONAL - OURS - ros
     if field == "extras_require":
-        assert named <= {"opencv-python-headless", "pyarrow", "ray", "stable-baselines3"}
+        optional = {"opencv-python-headless", "pyarrow", "ray", "stable-baselines3"}
+        assert named <= optional | {"tensorboard", "viser"}
     else:
         assert named == {DISTRIBUTIONS.get(module, module) for module in needed}
 

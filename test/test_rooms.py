@@ -25,14 +25,16 @@ ROOMS: dict[str, set[str]] = {
     "tasks": {"configuration", "robot"},
     "learning": {"configuration", "curiosity", "robot", "tasks"},
     "bags": {"configuration", "curiosity", "robot", "tasks", "learning"},
-    "nodes": CORE,
+    "nodes": CORE | {"monitor"},
     "bringup": CORE,
     "experiments": CORE,
+    "monitor": CORE | {"bringup"},
 }
 # Folders of a room that may import more than the room.
 ALSO = {"experiments/arm": {"bringup"}, "experiments/parked": {"bringup"}}
 # Files of the root: the open ones import nothing but each other, the doors what they like.
-OPEN = {"commands", "environment", "errors", "files", "resources"}
+OPEN = {"commands", "csv_files", "environment", "errors", "failures", "files", "locks"}
+OPEN |= {"resources", "runs", "spans"}
 DOORS = {"__init__", "cli"}
 
 # Rooms that must run where there is no ROS, but for drivers of real arms and cameras.

@@ -32,7 +32,7 @@ DISTRIBUTED = ("tf2_msgs", "control_msgs")  # in every distribution of ROS, but 
 KINOVA_MSGS = "kinova_msgs"  # in no distribution; comes with the driver of a Jaco gen 2
 REQUIREMENTS = ROOT / "requirements"
 NAME = "bayes_curiosity_ros"
-SHARED_FOLDERS = ("config", "launch", "rviz", "urdf")
+SHARED_FOLDERS = ("config", "foxglove", "launch", "plotjuggler", "rviz", "urdf")
 COMPLETION = "share/bash-completion/completions/bayes-curiosity"
 WHEEL_PYTHONS = ((3, 11), (3, 13))
 

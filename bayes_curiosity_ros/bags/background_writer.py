@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from bayes_curiosity_ros.bags.ledger import Verdict
 from bayes_curiosity_ros.bags.metadata import Topic
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagWriter
@@ -44,6 +45,7 @@ class Counts:
         dropped: by topic.
         error: why nothing more can be written; empty while all is well.
         episodes: seen so far.
+        verdict: what the bag has of them, and what it lacks.
     """
 
     written: int
@@ -52,6 +54,7 @@ class Counts:
     dropped: dict[str, int]
     error: str
     episodes: int
+    verdict: Verdict
 
 
 class BackgroundWriter:
@@ -65,6 +68,8 @@ class BackgroundWriter:
         self._dropped: Counter[str] = Counter()
         self._written = self._written_bytes = 0
         self._error = ""
+        self._verdict = Verdict()
+        self._lacking: tuple[str, ...] = ()
         self._closing = False
         self._work = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="bag writer", daemon=True)
@@ -98,11 +103,18 @@ class BackgroundWriter:
                 dict(self._dropped),
                 self._error,
                 self._bag.episodes,
+                self._verdict,
             )
 
-    def close(self, timeout_s: float = 30.0) -> Counts:
-        """Write what waits, finish the bag and say how it went."""
+    def close(self, lacking: Iterable[str] = (), timeout_s: float = 30.0) -> Counts:
+        """Write what waits, finish the bag and say how it went.
+
+        Args:
+            lacking: what is missing because it never came here, in sentences.
+            timeout_s: longest wait for the disk.
+        """
         with self._work:
+            self._lacking = tuple(lacking)
             self._closing = True
             self._work.notify()
         self._thread.join(timeout_s)
@@ -115,6 +127,7 @@ class BackgroundWriter:
             with self._work:
                 self._work.wait_for(lambda: self._closing, timeout=period / 5)
             self._guarded(self._write_waiting)
+            self._guarded(self._settle)
             if time.monotonic() - flushed >= 0.8 * period:
                 self._guarded(self._bag.flush)
                 flushed = time.monotonic()
@@ -141,11 +154,21 @@ class BackgroundWriter:
                 self._waiting_bytes -= sum(len(record.data) for record in records)
                 self._dropped.update(record.topic for record in records[written:])
 
+    def _settle(self) -> None:
+        """Keep what the bag knows of its episodes where others can ask for it."""
+        self._bag.ledger.settle()
+        verdict = self._bag.ledger.verdict()
+        with self._work:
+            self._verdict = verdict
+
     def _finish(self) -> None:
         dropped = dict(self._dropped)
         remarks = {"dropped": str(sum(dropped.values()))}
         remarks |= {f"dropped {topic}": str(count) for topic, count in dropped.items()}
-        self._bag.close(remarks)
+        lacking = [f"{topic}: {count} messages dropped" for topic, count in dropped.items()]
+        verdict = self._bag.close(remarks, (*lacking, *self._lacking))
+        with self._work:
+            self._verdict = verdict
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """A full disk ends the recording, not the robot's work."""

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from bayes_curiosity_ros.bags.episode import Episode, read_episodes
+from bayes_curiosity_ros.bags.decode import decode
+from bayes_curiosity_ros.bags.episode import SUMMARY, Episode, read_episodes
+from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.exports.registry import EXPORTS, ExportSource
 from bayes_curiosity_ros.bags.exports.registry import export as write_export
+from bayes_curiosity_ros.bags.ledger import BEFORE, Ledgers, Verdict
+from bayes_curiosity_ros.bags.metadata import Topic
 from bayes_curiosity_ros.bags.player import parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.bags.writer import BagWriter
+from bayes_curiosity_ros.configuration.ranges import whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One sub-subcommand per question."""
     questions = parser.add_subparsers(dest="question", required=True, metavar="WHAT")
     for name, summary, answer in (
-        ("info", "run, files, topics, losses", info),
+        ("info", "run, files, topics, what is missing; exit code 1 if something is", info),
         ("episodes", "one line per episode", list_episodes),
         ("export", "episodes as files of another format", export),
         ("repair", "a whole bag of what a broken one still has", repair),
@@ -49,7 +58,10 @@ def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{entry.name}: {entry.output}" for entry in EXPORTS),
     )
     parser.add_argument(
-        "--fps", type=int, default=0, help="frames per second of a LeRobot dataset; 0: by stamps"
+        "--fps",
+        type=whole("--fps", 0, 1000),
+        default=0,
+        help="frames per second of a LeRobot dataset; 0: by stamps",
     )
 
 
@@ -59,12 +71,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Run, files, topics, losses."""
+    """Run, files, topics, and what is missing: 0 if nothing is, else 1."""
     reader = BagReader(arguments.bag)
+    ledger = Ledgers(reader.about.get(BEFORE, ""))
+    known: set[str] = set()
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     first = last = None
+    driven = 0
     for record in reader.records():
+        if record.topic not in known:
+            known.add(record.topic)
+            ledger.add_topic(reader.topics[record.topic])
+        ledger.take(record)
+        driven += _driven_steps(reader.topics[record.topic], record)
         counts[record.topic] += 1
         sizes[record.topic] += len(record.data)
         first = record.received_ns if first is None else min(first, record.received_ns)
@@ -74,13 +94,43 @@ def info(arguments: argparse.Namespace) -> int:
     for file in reader.files:
         print(f"  {file.name}  {file.stat().st_size / 1e6:.2f} MB")
     for key, value in reader.about.items():
-        if value and key != "episodes":
+        if value and key not in ("episodes", "complete", "lacking"):
             print(f"  {key}: {value if len(value) < 200 else value[:200] + ' …'}")
     width = max((len(name) for name in reader.topics), default=0)
     for name, topic in sorted(reader.topics.items()):
         size = f"{sizes[name] / 1e6:9.2f} MB"
         print(f"  {name:{width}}  {counts[name]:8d}  {size}  {topic.type_name}")
-    return _say_losses(reader)
+    _say_losses(reader)
+    print(f"checksums: {'yes' if reader.checked else 'none, so damage may go unnoticed'}")
+    verdict = _with_remarks(ledger.close(), reader)
+    if driven:
+        print(f"a person drove {driven} steps")
+    closed = "" if reader.metadata else "not closed; "
+    print(f"{closed}episodes {verdict.episodes}; {verdict.sentence()}")
+    return 0 if verdict.complete and reader.metadata and not reader.losses else 1
+
+
+def _driven_steps(topic: Topic, record: Record) -> int:
+    """Steps that a person drove, by the summary of an episode; 0 of any other message."""
+    if topic.type_name != SUMMARY:
+        return 0
+    with suppress(BagError):  # that it is damaged is told elsewhere
+        return int(getattr(decode(topic, record.data), "operator_steps", 0))
+    return 0
+
+
+def _with_remarks(verdict: Verdict, reader: BagReader) -> Verdict:
+    """What its messages say of a bag, and what its recorder knew besides."""
+    lacking = dict.fromkeys([*verdict.lacking, *_remarks(reader)])
+    return replace(verdict, lacking=tuple(lacking))
+
+
+def _remarks(reader: BagReader) -> list[str]:
+    """What is missing in a bag, as its recorder said."""
+    try:
+        return [str(each) for each in json.loads(reader.about.get("lacking", "[]"))]
+    except (ValueError, TypeError):
+        return [f"what its recorder missed cannot be read: {reader.about['lacking']!r}"]
 
 
 def list_episodes(arguments: argparse.Namespace) -> int:
@@ -112,11 +162,13 @@ def export(arguments: argparse.Namespace) -> int:
 
 def repair(arguments: argparse.Namespace) -> int:
     """A whole bag of what a broken one still has, for tools that need an index."""
-    reader = BagReader(arguments.bag)
+    reader = BagReader(arguments.bag, repairing=True)
     for _ in reader.records():  # to know the description before the new bag begins
         pass
     about = {**reader.about, "repaired_from": reader.path.name, "losses": str(len(reader.losses))}
-    about.pop("episodes", None)
+    for key in ("episodes", "complete", "lacking"):  # which the new bag has of its own
+        about.pop(key, None)
+    lacking = [*_remarks(reader), *reader.losses]
     bag = BagWriter(arguments.output, about=about)
     for topic in reader.topics.values():
         bag.add_topic(topic)
@@ -124,7 +176,7 @@ def repair(arguments: argparse.Namespace) -> int:
     for record in reader.records():
         bag.write(record)
         count += 1
-    bag.close()
+    bag.close(lacking=lacking)
     print(f"{count} messages of {bag.episodes} episodes in {arguments.output}")
     return _say_losses(reader)
 

@@ -85,13 +85,13 @@ class Demonstrator:
         if missing:
             raise InputError(f"joint_states lacks {', '.join(missing)}; it has {', '.join(names)}")
         joints = np.array([angles[name] for name in self.config.joints])
-        if not np.isfinite(joints).all():
-            raise InputError(f"joint_states has an angle that is not finite: {joints}")
+        finger = angles.get(self.config.gripper_joint, self.config.gripper_open_rad)
+        if not np.isfinite([*joints, finger]).all():
+            raise InputError(f"joint_states has an angle that is not finite: {joints}, {finger}")
         self._joints = joints
         if self.config.gripper_joint in angles:
             opened, closed = self.config.gripper_open_rad, self.config.gripper_closed_rad
-            share = (angles[self.config.gripper_joint] - opened) / (closed - opened)
-            self._gripper = float(np.clip(share, 0.0, 1.0))
+            self._gripper = float(np.clip((finger - opened) / (closed - opened), 0.0, 1.0))
 
     def take_object(self, position: np.ndarray) -> None:
         """Where the object is, in [m]."""

@@ -12,6 +12,7 @@ import torch
 from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.reader import BagReader
+from bayes_curiosity_ros.configuration.ranges import SEED, whole
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
@@ -28,16 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, default=Path("output/model.safetensors"), help="model file"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of weights, split and minibatches")
+    parser.add_argument("--seed", type=SEED, default=0, help="of weights, split and minibatches")
     parser.add_argument(
         "--embedding-epochs",
         "--max-epochs",
-        type=int,
+        type=whole("--embedding-epochs", 1),
         default=EmbeddingConfig().max_epochs,
         help="of Algorithm 1, at most; it stops when converged",
     )
     parser.add_argument(
-        "--latent-size", type=int, default=EncoderConfig(1).latent_size, help="features learnt"
+        "--latent-size",
+        type=whole("--latent-size", 1),
+        default=EncoderConfig(1).latent_size,
+        help="features learnt",
     )
     parser.add_argument("--namespace", default="", help="of the recorded graph")
     parser.add_argument("--successes-only", action="store_true", help="leave other episodes out")

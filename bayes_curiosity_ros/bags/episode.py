@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +23,10 @@ OBSERVATION, ACTION, ARM_STATE, REWARD, SUMMARY = (
     f"{PACKAGE}/{name}"
     for name in ("Observation", "Action", "ArmState", "IntrinsicReward", "EpisodeSummary")
 )
+# Nothing comes later than this after the rest of its episode, in [s]; and so many episodes are
+# waited with at most.
+LATE_S = 5.0
+MOST_OPEN = 64
 CURIOSITY_STATE = f"{PACKAGE}/CuriosityState"
 
 
@@ -35,7 +41,9 @@ class Episode:
         vectors: (N, D) observations.
         color: (N, H, W, 3) uint8 or None.
         depth: (N, H, W) float32 in [m] or None.
-        actions: (N, J) joint deltas asked for at this step, in [rad]; NaN in the last row.
+        driven: (N,) bool, whether a person acted at this step in place of the policy.
+        actions: (N, J) joint deltas that whoever acted asked for at this step, in [rad]; NaN in
+            the last row.
         gripper: (N,) asked for at this step, 0 open … 1 closed.
         executed: (N, J) joint deltas that came of it, in [rad].
         positions: (N, J + F) measured at this step, joints and then fingers, in [rad].
@@ -52,6 +60,7 @@ class Episode:
     vectors: np.ndarray
     color: np.ndarray | None
     depth: np.ndarray | None
+    driven: np.ndarray
     actions: np.ndarray
     gripper: np.ndarray
     executed: np.ndarray
@@ -92,8 +101,12 @@ def read_episodes(
 ) -> Iterator[Episode]:
     """The episodes of a bag in their order; what cannot be decoded is in `reader.losses`.
 
-    An episode is given out when the second one after it begins: its last messages may have been
-    recorded a little late. So memory holds three episodes, however long the bag.
+    An episode that was begun again, as a node was lost in it, is the last attempt. One that a
+    learner ran once more after it was started again, bit for bit, is given out once.
+
+    An episode is given out when it is whole and the second one after it has begun. A message that
+    the middleware had to repeat comes up to three seconds late, and its whole topic with it: so
+    long one that lacks something is waited for, or for at most `MOST_OPEN` others.
 
     Args:
         reader: reader of the bag.
@@ -109,14 +122,78 @@ def read_episodes(
 
 @dataclass
 class _Messages:
-    """Decoded messages of one episode, by step."""
+    """Decoded messages of one episode, by step; of those that came twice, the later ones.
 
+    Attributes:
+        before: those of an earlier attempt that came to its end.
+        heard_ns: when the newest of them was recorded.
+        begun: how often the first step came, by type.
+        doubled: messages that came twice.
+    """
+
+    before: _Messages | None = None
     observations: dict[int, Any] = field(default_factory=dict)
     actions: dict[int, Any] = field(default_factory=dict)
     states: dict[int, Any] = field(default_factory=dict)
     rewards: dict[int, Any] = field(default_factory=dict)
     summary: Any = None
+    heard_ns: int = 0
+    begun: Counter[str] = field(default_factory=Counter)
     doubled: int = 0
+
+    def begin_again(self, type_name: str, step: int) -> bool:
+        """Whether this is the first step of another attempt after one that came to its end."""
+        return step == 0 and _is_end(self.summary) and 0 in self.by_type.get(type_name, ())
+
+    @property
+    def by_type(self) -> dict[str, dict[int, Any]]:
+        """Messages of the types whose steps come in order."""
+        return {OBSERVATION: self.observations, ACTION: self.actions, ARM_STATE: self.states}
+
+    def take(self, type_name: str, step: int, message: Any) -> None:
+        """Sort in one message."""
+        if type_name == SUMMARY:
+            self.doubled += _is_end(self.summary)
+            self.summary = message
+            return
+        messages = self.rewards if type_name == REWARD else self.by_type[type_name]
+        self.begun[type_name] += step == 0
+        self.doubled += step in messages
+        if type_name != REWARD or _valid(message) or step not in messages:
+            messages[step] = message
+
+    def last_whole(self) -> _Messages:
+        """The last attempt that came to its end; the last one if none did."""
+        if self.before is not None and not _is_end(self.summary):
+            return self.before.last_whole()
+        if self.attempts > 1 and _is_end(self.summary):
+            self._cut(self.summary.steps)
+        return self
+
+    def is_driven(self, step: int) -> bool:
+        """Whether a person acted at a step; what came of it says so. Older messages do not."""
+        reached = self.states.get(step + 1), self.observations.get(step + 1)
+        return any(getattr(each, "actor", 0) for each in reached)
+
+    @property
+    def attempts(self) -> int:
+        """How often it was begun."""
+        return max(self.begun.values(), default=0)
+
+    def is_whole(self, kinds: Collection[str]) -> bool:
+        """Whether it was cut short, or came to its end and has a message of each kind per step."""
+        if self.summary is None:
+            return False
+        counts = {kind: len(messages) for kind, messages in self.by_type.items()}
+        counts[REWARD] = len(self.rewards)
+        wanted = {kind: self.summary.steps + (kind != ACTION) for kind in counts.keys() & kinds}
+        return not _is_end(self.summary) or all(counts[kind] >= wanted[kind] for kind in wanted)
+
+    def _cut(self, last: int) -> None:
+        """Leave out what an earlier attempt had beyond the end of this one."""
+        for messages in (*self.by_type.values(), self.rewards):
+            for step in [step for step in messages if step > last]:
+                del messages[step]
 
 
 class _Gatherer:
@@ -128,6 +205,8 @@ class _Gatherer:
         self._open: dict[int, _Messages] = {}
         self._topic_of_type: dict[str, str] = {}
         self._undecodable: dict[str, tuple[int, str]] = {}
+        self._given: dict[int, str] = {}  # whole episodes, by what they held
+        self._cut_off: dict[int, Episode] = {}  # by the end of their learner, which may come again
 
     @property
     def losses(self) -> list[str]:
@@ -150,14 +229,27 @@ class _Gatherer:
             count, reason = self._undecodable.get(topic.name, (0, str(error)))
             self._undecodable[topic.name] = count + 1, reason
             return
-        self._sort(self._open.setdefault(episode, _Messages()), topic.type_name, step, message)
-        while len(self._open) > 2:
-            yield self._finished(next(iter(self._open)))
+        known = self._open.setdefault(episode, _Messages())
+        if known.begin_again(topic.type_name, step):
+            known = self._open[episode] = _Messages(known)
+        known.take(topic.type_name, step, message)
+        known.heard_ns = record.received_ns
+        while self._is_due(record.received_ns):
+            yield from self._finished(next(iter(self._open)))
+
+    def _is_due(self, now_ns: int) -> bool:
+        """Whether to give out the oldest of the open episodes."""
+        if len(self._open) <= 2:
+            return False
+        first = next(iter(self._open.values()))
+        late = now_ns - first.heard_ns > LATE_S * 1e9 or len(self._open) > MOST_OPEN
+        return late or first.is_whole({each.type_name for each in self._reader.topics.values()})
 
     def rest(self) -> Iterator[Episode]:
-        """The episodes still open at the end of the bag."""
+        """The episodes still open at the end of the bag, and those that did not come again."""
         while self._open:
-            yield self._finished(next(iter(self._open)))
+            yield from self._finished(next(iter(self._open)))
+        yield from self._cut_off.values()
 
     def _require_one(self, type_name: str, name: str) -> None:
         known = self._topic_of_type.setdefault(type_name, name)
@@ -167,22 +259,18 @@ class _Gatherer:
                 f"namespace: --namespace {name.rpartition('/')[0] or '/'}"
             )
 
-    def _sort(self, episode: _Messages, type_name: str, step: int, message: Any) -> None:
-        if type_name == SUMMARY:
-            episode.doubled += episode.summary is not None
-            episode.summary = episode.summary or message
+    def _finished(self, episode: int) -> Iterator[Episode]:
+        """The episode, unless it is the same as before or may come again as a whole."""
+        made = _arrays(episode, self._open.pop(episode).last_whole())
+        if not made.outcome and min(self._open, default=episode) < episode:
+            self._cut_off[episode] = made  # numbers go back: a learner was started again
             return
-        messages = {
-            OBSERVATION: episode.observations,
-            ACTION: episode.actions,
-            ARM_STATE: episode.states,
-            REWARD: episode.rewards,
-        }[type_name]
-        episode.doubled += step in messages
-        messages.setdefault(step, message)
-
-    def _finished(self, episode: int) -> Episode:
-        return _arrays(episode, self._open.pop(episode))
+        self._cut_off.pop(episode, None)
+        held = hashlib.sha256(made.vectors.tobytes() + made.actions.tobytes()).hexdigest()
+        if made.learnt_from and self._given.get(episode) == held:
+            return
+        self._given[episode] = held
+        yield made
 
 
 def _arrays(episode: int, messages: _Messages) -> Episode:
@@ -191,7 +279,7 @@ def _arrays(episode: int, messages: _Messages) -> Episode:
     rows = [observations[step] for step in steps]
     positions = [_optional(messages.states.get(step), "positions") for step in steps]
     moved = [_optional(messages.states.get(step + 1), "executed_deltas") for step in steps]
-    asked = [_optional(messages.actions.get(step), "joint_deltas") for step in steps]
+    asked = [_asked(messages, step) for step in steps]
     rewards = [_valid(messages.rewards.get(step)) for step in steps]
     color, depth = _images(rows) if messages.observations else (None, None)
     summary = messages.summary
@@ -202,8 +290,9 @@ def _arrays(episode: int, messages: _Messages) -> Episode:
         vectors=_table([_optional(messages.observations.get(step), "vector") for step in steps]),
         color=color,
         depth=depth,
-        actions=_table(asked),
-        gripper=_column([messages.actions.get(step) for step in steps], "gripper"),
+        driven=np.array([messages.is_driven(step) for step in steps], dtype=bool),
+        actions=_table([deltas for deltas, _ in asked]),
+        gripper=np.array([gripper for _, gripper in asked]),
         executed=_table(moved),
         positions=_table(positions),
         objects=_table([_object(messages.states.get(step)) for step in steps]),
@@ -214,6 +303,16 @@ def _arrays(episode: int, messages: _Messages) -> Episode:
         extrinsic_return=float("nan") if summary is None else float(summary.extrinsic_return),
         faults=tuple(_faults(steps, messages)),
     )
+
+
+def _asked(messages: _Messages, step: int) -> tuple[np.ndarray | None, float]:
+    """Joint deltas and gripper of a step: the policy's, or those of a person who drove."""
+    if messages.is_driven(step):
+        state = messages.states.get(step + 1)
+        deltas, gripper = _optional(state, "requested_deltas"), "requested_gripper"
+        return deltas, float(getattr(state, gripper, "nan"))
+    action = messages.actions.get(step)
+    return _optional(action, "joint_deltas"), float(getattr(action, "gripper", "nan"))
 
 
 def _faults(steps: list[int], messages: _Messages) -> Iterator[str]:
@@ -233,8 +332,13 @@ def _faults(steps: list[int], messages: _Messages) -> Iterator[str]:
             yield f"{len(unpaid)} intrinsic rewards missing, the first at step {min(unpaid)}"
     if summary is None:
         yield "its end was not recorded"
-    if messages.doubled:
-        yield f"{messages.doubled} messages came twice; the first of each counts"
+    if messages.doubled and messages.attempts < 2:
+        yield f"{messages.doubled} messages came twice; the last of each counts"
+
+
+def _is_end(summary: Any) -> bool:
+    """Whether a summary is of an episode that came to its end."""
+    return summary is not None and OUTCOMES[summary.outcome] != "aborted"
 
 
 def _optional(message: Any, name: str) -> np.ndarray | None:

@@ -10,21 +10,24 @@ from __future__ import annotations
 import os
 import struct
 import sys
+import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from mcap.data_stream import ReadDataStream
+from mcap.data_stream import ReadDataStream, RecordBuilder
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, McapRecord, Metadata, Schema
+from mcap.records import Channel, Chunk, ChunkIndex, McapRecord, Metadata, Schema
 from mcap.stream_reader import StreamReader, get_chunk_data_stream
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 from zstandard import ZstdError
 
 from bayes_curiosity_ros import __version__
+from bayes_curiosity_ros.bags.checksums import KEY, opened, sealed
 from bayes_curiosity_ros.bags.definitions import Definition
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.metadata import Topic, qos_of_yaml
@@ -37,10 +40,11 @@ COMPRESSIONS = {"none": CompressionType.NONE, "zstd": CompressionType.ZSTD}
 _HEAD = struct.Struct("<BQ")  # of every record: opcode, length of what follows
 _MESSAGE = struct.Struct("<BQHIQQ")  # the same, then channel, sequence, log and publish time
 _DECLARATIONS = (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.METADATA)
-_ENDS = (Opcode.DATA_END, Opcode.FOOTER)  # what follows is a summary of what was read
+_DATA_END = struct.Struct("<I")  # checksum of all before it; what follows is a summary of it
 # What the mcap package and its decompressors raise on bytes that are not what they should be.
 _DAMAGE = (
     McapError, ZstdError, struct.error, ValueError, OverflowError, MemoryError, RuntimeError,
+    BagError,
 )  # fmt: skip
 
 
@@ -58,13 +62,17 @@ class McapWriter:
         # whole or absent.
         self._file = path.open("xb", buffering=2 * CHUNK_BYTES)
         # Chunks end here and not in the package, so that we know how much waits in one.
-        self._writer: Any = Writer(self._file, sys.maxsize, COMPRESSIONS[compression])
+        self._writer: Any = Writer(
+            self._file, sys.maxsize, COMPRESSIONS[compression], enable_data_crcs=True
+        )
+        # The package has no other way to give it a place of ours.
+        vars(self._writer)["_Writer__chunk_indices"] = _ChunkIndexes(path.parent)
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
         self._sequences: Counter[str] = Counter()
         self._waiting = 0
         self._writer.start("ros2", f"bayes_curiosity_ros {__version__}")
-        self._writer.add_metadata(ABOUT, dict(about))
+        self._writer.add_metadata(ABOUT, sealed(about))
         self._end_chunk()
 
     @property
@@ -116,6 +124,29 @@ class McapWriter:
         self._waiting = 0
 
 
+class _ChunkIndexes:
+    """What the summary says of chunks, in a nameless file until it is written.
+
+    The package keeps a list of them: 0.9 kB of memory for a chunk of seven topics, two a second.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+
+    def append(self, index: ChunkIndex) -> None:
+        builder: Any = RecordBuilder()
+        index.write(builder)
+        self._file.write(builder.end())
+
+    def __iter__(self) -> Iterator[_ChunkIndexes]:
+        yield self  # which writes all of them
+
+    def write(self, builder: RecordBuilder) -> None:
+        self._file.seek(0)
+        builder.write(self._file.read())
+        self._file.close()
+
+
 class McapReader:
     """Goes through an MCAP file from its start; needs no footer, and says what is lost."""
 
@@ -146,13 +177,15 @@ class McapReader:
         with self._path.open("rb") as file:
             if file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
                 raise BagError(f"{self._path} is not an MCAP file: its first bytes are others")
-            at = file.tell()
+            at, crc = file.tell(), zlib.crc32(MCAP0_MAGIC)
             while len(head := file.read(_HEAD.size)) == _HEAD.size:
                 opcode, length = _HEAD.unpack(head)
                 body = file.read(min(length, size))
                 missing = length - len(body)
-                if opcode in _ENDS and not missing:
+                if opcode == Opcode.DATA_END and length == _DATA_END.size and not missing:
+                    self._compare(crc, _DATA_END.unpack(body)[0])
                     return
+                crc = zlib.crc32(body, zlib.crc32(head, crc))
                 yield at, head + body, missing
                 if missing:
                     self._lose(
@@ -164,6 +197,12 @@ class McapReader:
             f"ends at byte {at} without a footer: its recorder was stopped hard; what came in its "
             "last second may be missing"
         )
+
+    def _compare(self, crc: int, wanted: int) -> None:
+        """Compare the checksum of all that was read with what it should be; 0 stands for none."""
+        self.contents.checked |= wanted != 0
+        if wanted not in (0, crc) and not self.contents.losses:
+            self._lose("is damaged: the checksum of the whole does not fit")
 
     def _messages(self, data: bytes) -> Iterator[Record]:
         """The messages among these records, as far as they are whole."""
@@ -191,7 +230,8 @@ class McapReader:
         elif isinstance(record, Channel):
             self._declare_topic(record)
         elif isinstance(record, Metadata) and record.name == ABOUT:
-            self.contents.about = record.metadata
+            self.contents.about = opened(record.metadata, self._path.name)
+            self.contents.checked |= KEY in record.metadata
 
     def _declare_topic(self, channel: Channel) -> None:
         schema = self._schemas.get(channel.schema_id)

@@ -183,6 +183,11 @@ def _file_dict(file: FileInfo) -> dict[str, Any]:
     }
 
 
+def document(metadata: BagMetadata) -> str:
+    """The text of a `metadata.yaml`."""
+    return dump({KEY: metadata.as_dict()})
+
+
 def dump(value: Any) -> str:
     """Block-style YAML, fields in their order."""
     return str(

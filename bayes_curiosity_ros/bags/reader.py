@@ -7,11 +7,13 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+from bayes_curiosity_ros.bags.checksums import KEY, check_text
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.mcap_file import McapReader
 from bayes_curiosity_ros.bags.metadata import FILE_NAME, BagMetadata, Topic, parse
 from bayes_curiosity_ros.bags.sqlite_file import SqliteReader
 from bayes_curiosity_ros.bags.storage import Record, StorageReader
+from bayes_curiosity_ros.resources import own_path
 
 READERS: dict[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
 
@@ -21,19 +23,23 @@ class BagReader:
 
     Args:
         path: a bag's folder, or one of its files.
+        repairing: whether a damaged `metadata.yaml` is left out; else it is an error.
 
     Attributes:
         metadata: what `metadata.yaml` says; None where there is none.
         about: the run's description of itself, by name.
         topics: topics by name; complete once `records` has come to its end.
         losses: a sentence for everything that could not be read; complete likewise.
+        checked: whether all of it has checksums; known likewise.
 
     Raises:
-        BagError: there is no bag.
+        BagError: there is no bag, or its metadata is damaged.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path).expanduser()
+    def __init__(self, path: Path | str, repairing: bool = False) -> None:
+        self.path = own_path(path)
+        self.checked = True
+        self._repairing = repairing
         self.metadata: BagMetadata | None = None
         self.topics: dict[str, Topic] = {}
         self.about: dict[str, str] = {}
@@ -64,6 +70,7 @@ class BagReader:
                     raise
                 self.losses.append(str(error))
             self.about = {**reader.contents.about, **self.about}
+            self.checked &= reader.contents.checked
             self.losses += reader.contents.losses
             count += reader.contents.skipped
         self._compare(count)
@@ -74,20 +81,34 @@ class BagReader:
         if self.path.is_file():
             return [self._known(self.path)]
         described = self.path / FILE_NAME
-        if described.is_file():
-            self.metadata = parse(described.read_text(errors="replace"), str(described))
-            self.about = dict(self.metadata.custom)
-            self.topics = {name: topic for name, (topic, _) in self.metadata.topics.items()}
+        if described.is_file() and self._describe(described):
+            assert self.metadata is not None
             return self._listed(self.metadata)
         found = [file for file in self.path.iterdir() if file.suffix in READERS]
         if not found:
             raise BagError(
                 f"{self.path} is not a bag: it has no {FILE_NAME}, no .mcap and no .db3 file"
             )
-        self._opening_losses.append(
-            f"{self.path.name} has no {FILE_NAME}: its recorder did not finish it"
-        )
+        if not self._opening_losses:
+            self._opening_losses.append(
+                f"{self.path.name} has no {FILE_NAME}: its recorder did not finish it"
+            )
         return sorted(found, key=_number)
+
+    def _describe(self, file: Path) -> bool:
+        """Take in `metadata.yaml`; whether it counts."""
+        text = file.read_text(errors="replace")
+        try:
+            self.checked = check_text(text, str(file))
+            self.metadata = parse(text, str(file))
+        except BagError as error:
+            if not self._repairing:
+                raise
+            self._opening_losses.append(str(error))
+            return False
+        self.about = {key: value for key, value in self.metadata.custom.items() if key != KEY}
+        self.topics = {name: topic for name, (topic, _) in self.metadata.topics.items()}
+        return True
 
     def _listed(self, metadata: BagMetadata) -> list[Path]:
         files = []

@@ -21,6 +21,7 @@ from bayes_curiosity_ros.bags.posterior import (
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, Scores
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
+from bayes_curiosity_ros.spans import Spans
 
 COLUMNS = (
     "episode", "step", "variance", "curiosity", "reward", "recorded_reward", "outcome",
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     scored = list(score_episodes(curiosity, itertools.chain([first], episodes)))
     write_csv(arguments.output / "scores.csv", scored)
     draw(arguments.output / "scores.png", scored)
-    ids = frozenset(episode.id for episode, _ in scored if episode.learnt_from)
+    ids = Spans(episode.id for episode, _ in scored if episode.learnt_from)
     model = SavedModel(curiosity, trained=arguments.model is not None, episodes=ids)
     save_model(arguments.output / "model.safetensors", model)
     for line in (*reader.losses, *comparison(scored, curiosity, states)):

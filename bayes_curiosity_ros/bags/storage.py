@@ -51,12 +51,14 @@ class Contents:
         about: the run's own description; see `writer.BagWriter`.
         losses: sentences, one per thing that could not be read.
         skipped: messages of topics that nobody asked for.
+        checked: whether it has checksums.
     """
 
     topics: dict[str, Topic]
     about: Mapping[str, str]
     losses: list[str]
     skipped: int = 0
+    checked: bool = False
 
 
 class StorageReader(Protocol):

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from array import array
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bayes_curiosity_ros.bags.checksums import FORMAT, KEY, seal_text
 from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.ledger import BEFORE, Ledgers, Verdict
 from bayes_curiosity_ros.bags.mcap_file import COMPRESSIONS, McapWriter
 from bayes_curiosity_ros.bags.metadata import (
     FILE_NAME,
-    KEY,
     BagMetadata,
     FileInfo,
     Topic,
+    document,
     dump,
 )
-from bayes_curiosity_ros.bags.peek import STEP_TYPES, episode_and_step
+from bayes_curiosity_ros.bags.peek import STEP_TYPES, UNREADABLE, episode_and_step
 from bayes_curiosity_ros.bags.sqlite_file import SqliteWriter
 from bayes_curiosity_ros.bags.storage import Record, StorageWriter
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.files import write_atomically
 
 EXTENSIONS = {"mcap": ".mcap", "sqlite3": ".db3"}
+ROW = 4  # numbers that an episode has in the index
+OPEN_ROWS = 64  # episodes whose messages may still come
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,9 @@ class BagWriter:
         about: strings by name that describe the run (task, seed, model id, …): in every file
             from its start, and in the metadata as rosbag2's `custom_data`.
 
+    Attributes:
+        ledger: what the bag has of every episode, and what it lacks.
+
     Raises:
         BagError: the folder exists or cannot be made.
     """
@@ -73,12 +83,13 @@ class BagWriter:
     ) -> None:
         self.path = path
         self.config = config or BagConfig()
-        self.metadata = BagMetadata(self.config.storage, custom=dict(about or {}))
-        self._episodes: dict[int, list[int]] = {}
+        self.metadata = BagMetadata(self.config.storage, custom=dict(about or {}, format=FORMAT))
+        self.ledger = Ledgers(self.metadata.custom.get(BEFORE, ""))
         self._step_topics: set[str] = set()
         self._counts: Counter[str] = Counter()
         try:
             path.mkdir(parents=True)
+            self._episodes = EpisodeIndex(path)
             self._storage = self._open()
         except FileExistsError:
             raise BagError(f"{path} exists already; bags are never overwritten") from None
@@ -100,6 +111,7 @@ class BagWriter:
         self.metadata.topics[topic.name] = (topic, 0)
         if topic.type_name in STEP_TYPES:
             self._step_topics.add(topic.name)
+        self.ledger.add_topic(topic)
         self._storage.add_topic(topic)
 
     def write(self, record: Record) -> None:
@@ -109,26 +121,37 @@ class BagWriter:
         self._storage.write(record)
         self._counts[record.topic] += 1
         self.metadata.files[-1].count(record.received_ns)
+        self.ledger.take(record)
         if record.topic in self._step_topics:
-            self._index(record)
+            with suppress(*UNREADABLE):
+                self._episodes.count(episode_and_step(record.data)[0], record.received_ns)
 
     def flush(self) -> None:
         """Put on disk what was written, so that it outlives this process."""
         self._storage.flush()
 
-    def close(self, remarks: Mapping[str, str] | None = None) -> None:
-        """Finish the file, then write `metadata.yaml`: with it, the bag is complete.
+    def close(
+        self, remarks: Mapping[str, str] | None = None, lacking: Collection[str] = ()
+    ) -> Verdict:
+        """Finish the file, then write `metadata.yaml`: with it, the bag is closed.
 
         Args:
             remarks: more for `custom_data`, such as how many messages were dropped.
+            lacking: what is missing besides what the bag knows itself, in sentences.
         """
-        self.metadata.custom |= dict(remarks or {})
-        self.metadata.custom["episodes"] = json.dumps(
-            [[episode, *entry] for episode, entry in self._episodes.items()]
-        )
+        verdict = self.ledger.close()
+        verdict = replace(verdict, lacking=(*verdict.lacking, *lacking))
+        self.metadata.custom |= {
+            **(remarks or {}),
+            "episodes": json.dumps(self._episodes.rows()),
+            "complete": str(verdict.complete).lower(),
+            "lacking": json.dumps(verdict.lacking),
+        }
         self._storage.close(self._described())
-        text = dump({KEY: self.metadata.as_dict()})
+        self.metadata.custom[KEY] = ""
+        text = seal_text(document(self.metadata))
         write_atomically(self.path / FILE_NAME, text.encode())
+        return verdict
 
     def _open(self) -> StorageWriter:
         number, kind = len(self.metadata.files), self.config.storage
@@ -163,9 +186,39 @@ class BagWriter:
         }
         return dump(self.metadata.as_dict())
 
-    def _index(self, record: Record) -> None:
-        """Remember when each episode began and ended, and how many messages it has."""
-        episode, _ = episode_and_step(record.data)
-        entry = self._episodes.setdefault(episode, [record.received_ns, 0, 0])
-        entry[1] = record.received_ns
-        entry[2] += 1
+
+class EpisodeIndex:
+    """When each episode began and ended, and how many messages it has.
+
+    Rows of all but the newest few episodes wait in a nameless file: memory does not grow.
+
+    Args:
+        folder: folder of that file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._newest: dict[int, array[int]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def count(self, episode: int, time_ns: int) -> None:
+        """Account for one message; one that comes very late has a row of its own."""
+        row = self._newest.get(episode)
+        if row is None:
+            row = self._newest[episode] = array("Q", (episode, time_ns, time_ns, 0))
+            self._count += 1
+            if len(self._newest) > OPEN_ROWS:
+                self._file.write(self._newest.pop(next(iter(self._newest))))
+        row[2] = time_ns
+        row[3] += 1
+
+    def rows(self) -> list[list[int]]:
+        """Id, first and last time in [ns], messages."""
+        self._file.seek(0)
+        rows = array("Q", self._file.read())
+        for row in self._newest.values():
+            rows += row
+        return [rows[at : at + ROW].tolist() for at in range(0, len(rows), ROW)]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayes_curiosity_ros.bringup.parameters import arm_parameters
+from bayes_curiosity_ros.configuration.ranges import MOST_SEED, MOST_STEPS, parse_whole
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
-from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.resources import find, own_path
 
 if TYPE_CHECKING:
     from bayes_curiosity_ros.robot.arms.arm import ArmEntry
 
 PACKAGE = "bayes_curiosity_ros"
 TRUE_FALSE = ("true", "false")
+NAMESPACE = re.compile(r"/?|/?([A-Za-z_]\w*)(/[A-Za-z_]\w*)*/?", re.ASCII)
+LONGEST_NAMESPACE = 200  # DDS takes 255 of a whole topic's name
+MOST_PORT = 65535
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -40,6 +44,11 @@ class Argument:
     def flag(self) -> bool:
         """Whether it is true or false."""
         return self.choices == TRUE_FALSE
+
+    @property
+    def switch(self) -> bool:
+        """Whether its option may stand alone, and means true."""
+        return not self.flag and "true" in self.choices
 
     @property
     def option(self) -> str:
@@ -81,6 +90,8 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
     Raises:
         ConfigError: an argument is unknown, has no such value, or one that it needs is missing.
     """
+    from bayes_curiosity_ros.learning.event_log import require_log
+
     every = {argument.name: argument for argument in arguments()}
     chosen = {name: argument.default for name, argument in every.items()}
     for name, value in given.items():
@@ -90,9 +101,12 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
         choices = every[name].choices
         if choices and chosen[name] not in choices:
             raise unknown_name(name, chosen[name], [choice for choice in choices if choice])
-    for name in ("seed", "timesteps"):
-        if not chosen[name].isdigit():
-            raise ConfigError(f"{name} = {chosen[name]!r}; it must be a whole number")
+    parse_whole(chosen["seed"], "seed", most=MOST_SEED)
+    parse_whole(chosen["timesteps"], "timesteps", 1, MOST_STEPS)
+    parse_whole(chosen["web_port"], "web_port", most=MOST_PORT)
+    parse_whole(chosen["demonstrations"], "demonstrations", most=MOST_STEPS)
+    require_log(chosen["log"])
+    check_namespace(chosen["namespace"])
     if chosen["params_file"]:
         chosen["params_file"] = _path(chosen["params_file"])
         chosen = _filled(chosen)
@@ -104,11 +118,24 @@ def checked(given: Mapping[str, str]) -> dict[str, str]:
     return chosen
 
 
+def check_namespace(namespace: str) -> None:
+    """Check that nodes can be in a namespace.
+
+    Raises:
+        ConfigError: not by the rules of ROS, or too long for it.
+    """
+    if len(namespace) > LONGEST_NAMESPACE or not NAMESPACE.fullmatch(namespace):
+        raise ConfigError(
+            f"namespace = {namespace!r:.80} must be names of letters, digits and _, none "
+            f"beginning with a digit, one slash between two, {LONGEST_NAMESPACE} letters at most"
+        )
+
+
 def _path(params_file: str) -> str:
     """Where a parameter file is: where the user says, or among those of config/bringup/."""
     with suppress(ConfigError):
         return str(find("config/bringup", params_file).resolve())
-    return str(Path(params_file).expanduser().resolve())
+    return str(own_path(params_file).resolve())
 
 
 def _filled(chosen: dict[str, str]) -> dict[str, str]:
@@ -174,6 +201,8 @@ def _devices() -> Iterator[Argument]:
 
 def _how() -> Iterator[Argument]:
     """How a run goes."""
+    from bayes_curiosity_ros.learning.event_log import LOGS
+
     yield Argument("dry_run", "false", "check and report commands, execute none", TRUE_FALSE)
     yield Argument(
         "simulated_operator",
@@ -196,8 +225,25 @@ def _how() -> Iterator[Argument]:
     yield Argument("output", "output/run", "folder for checkpoint and episode log")
     yield Argument("seed", "0", "seed of everything random")
     yield Argument("timesteps", "30000", "control steps after which training ends")
+    yield Argument(
+        "demonstrations",
+        "0",
+        "episodes that a person drives in the learner's place (operator/take); 0: none",
+    )
+    yield Argument(
+        "log",
+        "",
+        "event files in output/tensorboard besides the episode log; pip install tensorboard",
+        ("", *LOGS),
+    )
     yield Argument("resume", "false", "go on from the checkpoint in output", TRUE_FALSE)
-    yield Argument("record", "false", "keep every episode in a bag in output/bags", TRUE_FALSE)
+    yield Argument(
+        "record",
+        "false",
+        "keep every episode in a bag in output/bags; required: a recorder that is lost or cannot "
+        "write ends the run",
+        (*TRUE_FALSE, "required"),
+    )
 
 
 def _graph() -> Iterator[Argument]:
@@ -208,6 +254,14 @@ def _graph() -> Iterator[Argument]:
         "robot_description, TF and cylinder; also when recording",
         TRUE_FALSE,
     )
+    yield Argument("web", "false", "the operator's page, for browsers", TRUE_FALSE)
+    yield Argument(
+        "web_host",
+        "127.0.0.1",
+        "address of the page; any but a loopback address needs a token in "
+        "BAYES_CURIOSITY_WEB_TOKEN",
+    )
+    yield Argument("web_port", "8080", "port of the page; 0 for any that is free")
     yield Argument("namespace", "", "namespace of all nodes")
     yield Argument(
         "frame_prefix",
@@ -220,6 +274,12 @@ def _graph() -> Iterator[Argument]:
         "",
         "parameter file of your own, or a driver's in config/bringup/, which counts more than "
         "ours; it may not set what an argument decides",
+    )
+    yield Argument(
+        "enclave",
+        "",
+        "what the nodes' SROS2 enclaves begin with: /bayes_curiosity for those of "
+        "security/policy.xml; if empty, they have none",
     )
     yield Argument("log_level", "info", "what nodes log, from here on", LOG_LEVELS)
     yield Argument(

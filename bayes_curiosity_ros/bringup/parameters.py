@@ -98,6 +98,8 @@ def _nodes_in(key: str, content: Any, path: str) -> Iterator[tuple[str, Mapping[
         raise ConfigError(f"{path}: {key} has no ros__parameters; see config/bringup/common.yaml")
     for name, values in content.items():
         if name == "ros__parameters":
+            if not isinstance(values, Mapping | None):
+                raise ConfigError(f"{path}: ros__parameters of {key} is {values!r}, no mapping")
             yield key, values or {}
         else:
             yield from _nodes_in(f"{key}/{name}", values, path)

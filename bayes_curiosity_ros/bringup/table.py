@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bayes_curiosity_ros.bringup.arguments import (
@@ -20,6 +20,7 @@ from bayes_curiosity_ros.bringup.arguments import (
     robot_of,
 )
 from bayes_curiosity_ros.bringup.parameters import check_params_file, encoder_parameters
+from bayes_curiosity_ros.environment import WEB_TOKEN
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.resources import shared
 
@@ -37,8 +38,14 @@ class NodeSpec:
         files: paths of its parameter files; later ones count more.
         parameters: parameters that count more than those in the files.
         remappings: names that it uses instead of its own.
-        respawn: whether a launch system may start it again. Never the arm, which must come
+        respawn: whether a launch system may start it again. Never a real arm, which must come
             back by an operator's decision; never the learner, which resumes by argument.
+        withheld: environment variables that it may not read: passwords of what it has no
+            connection to.
+        enclave: its SROS2 enclave; empty for none.
+        needed: whether the run ends where it is not started again.
+        again: parameters with which `up`, which knows that a checkpoint in the run's folder is
+            this run's, may start a node again that does not respawn. None: not at all.
     """
 
     name: str
@@ -48,6 +55,15 @@ class NodeSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     remappings: Mapping[str, str] = field(default_factory=dict)
     respawn: bool = False
+    withheld: tuple[str, ...] = ()
+    enclave: str = ""
+    needed: bool = True
+    again: Mapping[str, Any] | None = None
+
+    @property
+    def ros_words(self) -> list[str]:
+        """What its command line has after `--ros-args` for its enclave."""
+        return ["--enclave", self.enclave] if self.enclave else []
 
 
 def nodes(given: Mapping[str, str]) -> list[NodeSpec]:
@@ -86,7 +102,7 @@ def _arm(chosen: Mapping[str, str]) -> list[NodeSpec]:
         parameters["supervisor.dry_run"] = True
     if chosen["simulated_operator"] == "true":
         parameters["supervisor.confirm_resets"] = True
-    return [_spec("arm", chosen, parameters)]
+    return [_spec("arm", chosen, parameters, respawn=not arm_of(chosen).real)]
 
 
 def _camera(chosen: Mapping[str, str]) -> list[NodeSpec]:
@@ -98,62 +114,90 @@ def _camera(chosen: Mapping[str, str]) -> list[NodeSpec]:
     for argument, parameter in CAMERAS[backend].parameters.items():
         if chosen[argument]:
             parameters[parameter] = chosen[argument]
-    return [_spec("camera", chosen, parameters, respawn=True)]
+    return [_watcher("camera", chosen, parameters)]
 
 
 def _curiosity(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """Only for a bonus that is a node of its own; the others live in the learner."""
     from bayes_curiosity_ros.curiosity.bonus import BONUSES
+    from bayes_curiosity_ros.learning.checkpoint import MODELS
 
-    if not BONUSES[chosen["bonus"]].node:
+    if not BONUSES[chosen["bonus"]].node or _driven(chosen):
         return []
     parameters: dict[str, Any] = {"model": chosen["model"]}
+    parameters["model_folder"] = f"{chosen['output']}/{MODELS}"
     if not chosen["model"]:
         parameters |= encoder_parameters(chosen["task"], robot_of(chosen))
-    # Not respawned: it would come back at the prior, and the learner would not know.
-    return [_spec("curiosity", chosen, parameters)]
+    return [_spec("curiosity", chosen, parameters, respawn=True)]  # the learner brings it back
 
 
 def _detector(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """On a real table somebody has to see where the object is."""
     if not arm_of(chosen).real:
         return []
-    return [_spec("detector", chosen, _watching(chosen), respawn=True)]
+    return [_watcher("detector", chosen, _watching(chosen))]
 
 
 def _description(chosen: Mapping[str, str]) -> list[NodeSpec]:
     """For RViz, and for bags: without geometry a recording is hard to look at."""
-    if "true" not in (chosen["description"], chosen["record"]):
+    if chosen["description"] == "false" and not _recorded(chosen):
         return []
-    return [_spec("description", chosen, _watching(chosen) | _framed(chosen), respawn=True)]
+    return [_watcher("description", chosen, _watching(chosen) | _framed(chosen))]
+
+
+def _drive(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    """In the learner's place, for a person who demonstrates."""
+    if not _driven(chosen):
+        return []
+    parameters: dict[str, Any] = {"task": chosen["task"], "dynamics": chosen["dynamics"]}
+    parameters |= {"robot": robot_of(chosen), "recorded": _recorded(chosen)}
+    parameters |= {"seed": int(chosen["seed"]), "episodes": int(chosen["demonstrations"])}
+    simulated = not arm_of(chosen).real
+    parameters |= {"operator_confirmed": simulated, "pauses": simulated}
+    return [_spec("drive", chosen, parameters)]
 
 
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    names = ("task", "dynamics", "learner", "bonus", "policy", "model")
+    if _driven(chosen):
+        return []
+    names = ("task", "dynamics", "learner", "bonus", "policy", "model", "log")
     parameters: dict[str, Any] = {name: chosen[name] for name in names}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}
-    parameters |= {"robot": robot_of(chosen), "recorded": chosen["record"] == "true"}
+    parameters |= {"robot": robot_of(chosen), "recorded": _recorded(chosen)}
     if chosen["simulated_operator"] == "true":
         parameters["operator_confirmed"] = True
-    return [_spec("learner", chosen, parameters)]
+    # With a real arm somebody has to look first.
+    again = None if arm_of(chosen).real else {"restarted": True}
+    return [replace(_spec("learner", chosen, parameters), again=again)]
 
 
 def _recorder(chosen: Mapping[str, str]) -> list[NodeSpec]:
-    """Before the learner, to hear all of it. A recorder that fails ends no run."""
-    if chosen["record"] != "true":
+    """Before the learner, to hear all of it. One that fails ends no run, unless it is required."""
+    if not _recorded(chosen):
         return []
+    required = chosen["record"] == "required"
     parameters = {
         "folder": f"{chosen['output']}/bags",
         "task": chosen["task"],
         "seed": int(chosen["seed"]),
         "settings": json.dumps(chosen),
+        **({"required": True} if required else {}),
         **_framed(chosen),
     }
-    return [_spec("recorder", chosen, parameters, respawn=True)]
+    recorder = _watcher("recorder", chosen, parameters)
+    return [replace(recorder, respawn=False, needed=True) if required else recorder]
 
 
-# Started in this order; the learner last, as it waits for the others.
+def _monitor(chosen: Mapping[str, str]) -> list[NodeSpec]:
+    """The operator's page, in a process that nobody waits for."""
+    if chosen["web"] == "false":
+        return []
+    parameters = {"robot": robot_of(chosen), "web_host": chosen["web_host"]}
+    return [_watcher("monitor", chosen, parameters | {"web_port": int(chosen["web_port"])})]
+
+
+# Started in this order; what runs episodes last, as it waits for the others.
 TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
     _arm,
     _camera,
@@ -161,6 +205,8 @@ TABLE: tuple[Callable[[Mapping[str, str]], list[NodeSpec]], ...] = (
     _description,
     _curiosity,
     _recorder,
+    _monitor,
+    _drive,
     _learner,
 )
 
@@ -172,7 +218,30 @@ def _spec(
     # Of a simulated arm, whose clock is in its namespace; anybody else's is where ROS looks.
     own_clock = "use_sim_time" in parameters and not arm_of(chosen).real
     remappings = {"/clock": "clock"} if own_clock else {}
-    return NodeSpec(name, name, module, files, parameters, remappings, respawn)
+    withheld = _secrets(chosen, name)
+    enclave = f"{chosen['enclave']}/{name}" if chosen["enclave"] else ""
+    return NodeSpec(name, name, module, files, parameters, remappings, respawn, withheld, enclave)
+
+
+def _secrets(chosen: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Environment variables that a node may not read: passwords, and the page's token."""
+    from bayes_curiosity_ros.robot.arms.arm import secrets_of_others
+
+    passwords = secrets_of_others(chosen["arm"] if name == "arm" else "")
+    return passwords if name == "monitor" else (*passwords, WEB_TOKEN)
+
+
+def _driven(chosen: Mapping[str, str]) -> bool:
+    return int(chosen["demonstrations"]) > 0
+
+
+def _recorded(chosen: Mapping[str, str]) -> bool:
+    return chosen["record"] != "false"
+
+
+def _watcher(name: str, chosen: Mapping[str, str], parameters: Mapping[str, Any]) -> NodeSpec:
+    """A node that a run goes on without, if need be."""
+    return replace(_spec(name, chosen, parameters, respawn=True), needed=False)
 
 
 def _watching(chosen: Mapping[str, str]) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +16,33 @@ import numpy as np
 
 from bayes_curiosity_ros.bringup.arguments import arguments as bringup_arguments
 from bayes_curiosity_ros.bringup.arguments import checked, robot_of
-from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup
+from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup, Respawn
+from bayes_curiosity_ros.bringup.shared_memory import remove_leftovers
 from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
 from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.failures import BUG_CODE, EXPECTED_CODE
+from bayes_curiosity_ros.learning.checkpoint import (
+    CHECKPOINT,
+    forget_checkpoint,
+    has_checkpoint,
+)
 from bayes_curiosity_ros.learning.episode_log import (
     LOG,
     EpisodeRow,
+    of_policy,
     read_log,
-    success_rate,
     successes_per_timestep,
 )
+from bayes_curiosity_ros.learning.intervals import by_episode, by_step, ends, judged
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.learning.prepare import (
     PrepareOptions,
     add_demonstration_arguments,
     prepare,
 )
+from bayes_curiosity_ros.locks import FolderLock
+from bayes_curiosity_ros.resources import own_path
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -38,11 +50,13 @@ from matplotlib import pyplot as plt
 CURVE = "learning_curve.png"
 WINDOW = 10
 LONG_WINDOW = 100
+# Arguments of the bringup that are for another command.
+OTHERS = ("demonstrations",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the bringup, and how to prepare."""
-    add_bringup_arguments(parser)
+    add_bringup_arguments(parser, OTHERS)
     add_demonstration_arguments(parser)
     add_restart_argument(parser)
     parser.add_argument(
@@ -70,6 +84,8 @@ def add_bringup_arguments(parser: argparse.ArgumentParser, left_out: Collection[
             parser.add_argument(
                 argument.option,
                 default=argument.default,
+                nargs="?" if argument.switch else None,
+                const="true" if argument.switch else None,
                 choices=argument.choices or None,
                 metavar=_named(argument.choices),
                 help=argument.description,
@@ -85,6 +101,8 @@ def words_of(given: Mapping[str, str]) -> list[str]:
     """The command line that starts `up` with these arguments, in a process of its own."""
     words = [sys.executable, "-m", "bayes_curiosity_ros.cli", "up"]
     for argument in bringup_arguments():
+        if argument.name in OTHERS:
+            continue
         value = given.get(argument.name, argument.default)
         if not argument.flag:
             words.append(f"{argument.option}={value}")
@@ -93,41 +111,118 @@ def words_of(given: Mapping[str, str]) -> list[str]:
     return words
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Prepare, start, wait, end, sum up."""
-    chosen = {
+def chosen_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The arguments of the bringup among the options of a command."""
+    return {
         argument.name: str(getattr(arguments, argument.name)).lower()
         if argument.flag
         else str(getattr(arguments, argument.name))
         for argument in bringup_arguments()
+        if hasattr(arguments, argument.name)
     }
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prepare, start, wait, end, sum up."""
+    chosen = checked(chosen_of(arguments))
     folder = Path(chosen["output"])
-    chosen = checked(chosen)
     nodes(chosen)  # checked before anything is spent
+    _require_files(chosen)
+    with FolderLock(folder):
+        return _run(arguments, chosen, folder)
+
+
+def _run(arguments: argparse.Namespace, chosen: dict[str, str], folder: Path) -> int:
     if arguments.restart:
         forget(folder)
     check_folder(folder, arguments.resume)
     if not arguments.scratch:
         _prepare(chosen, folder, arguments)
+    if chosen["web"] == "true":
+        chosen["web_port"] = str(port_of_page(chosen["web_host"], int(chosen["web_port"])))
+        print(f"page: http://{chosen['web_host']}:{chosen['web_port']}", flush=True)
     ended = run_nodes(chosen, folder)
-    if ended.name == "learner" and ended.code == 0:
-        _report(chosen, folder)
+    rows, budget = logged(folder), int(chosen["timesteps"])
+    # A learner that ends by itself has spent its budget, but while it imports a signal ends it
+    # with code 0.
+    if ended == Ended("learner", 0) and steps_of(rows) >= budget:
+        _report(chosen, folder, rows)
         return 0
-    return ended.code if ended.name == "" else 1
+    print(f"{stopped(ended, rows, budget)}; {how_to_go_on(folder)}", file=sys.stderr)
+    return ended.code if ended.signal or ended.code == EXPECTED_CODE else BUG_CODE
+
+
+def port_of_page(host: str, port: int) -> int:
+    """The port that was asked for, or one that is free; a page that comes back keeps it.
+
+    Raises:
+        ConfigError: another program has it, or this machine has no such address.
+    """
+    try:
+        with socket.create_server((host, port)) as tried:
+            return int(tried.getsockname()[1])
+    except OSError as error:
+        raise ConfigError(
+            f"no page at {host}:{port} ({error}); give another --web-port, 0 for any that is free"
+        ) from error
+
+
+def logged(folder: Path) -> list[EpisodeRow]:
+    """The policy's episodes of the run in a folder; none where it has none."""
+    return of_policy(read_log(folder / LOG)) if (folder / LOG).exists() else []
+
+
+def steps_of(rows: Sequence[EpisodeRow]) -> int:
+    """Control steps that a run has taken, by its episodes."""
+    return rows[-1].timesteps if rows else 0
+
+
+def stopped(ended: Ended, rows: Sequence[EpisodeRow], budget: int) -> str:
+    """Where a run was cut short, and by what."""
+    why = ended.signal or f"{ended.name} ended with code {ended.code}"
+    return f"stopped at step {steps_of(rows)} of {budget} ({why})"
+
+
+def how_to_go_on(folder: Path) -> str:
+    """What to type after a run was cut short."""
+    if has_checkpoint(folder / CHECKPOINT):
+        return "the same command with --resume goes on from the last policy update"
+    return "nothing is saved before the first policy update: the same command begins again"
 
 
 def command_of(spec: NodeSpec, namespace: str = "", log_level: str = "info") -> list[str]:
     """The command line that starts a node without launch."""
     words = [sys.executable, "-m", spec.module, "--ros-args", "--log-level", log_level]
+    words += spec.ros_words
     if namespace:
         words += ["-r", f"__ns:=/{namespace.strip('/')}"]
     for name, other in spec.remappings.items():
         words += ["-r", f"{name}:={other}"]
     for path in spec.files:
         words += ["--params-file", path]
-    for name, value in spec.parameters.items():
-        words += ["-p", f"{name}:={json.dumps(value)}"]
-    return words
+    return words + _parameter_words(spec.parameters)
+
+
+def respawn_of(spec: NodeSpec) -> Respawn | None:
+    """How a node is started again, if it may be."""
+    if spec.respawn:
+        return Respawn(missed=not spec.needed)
+    return None if spec.again is None else Respawn(False, _parameter_words(spec.again))
+
+
+def _parameter_words(parameters: Mapping[str, Any]) -> list[str]:
+    return [
+        word
+        for name, value in parameters.items()
+        for word in ("-p", f"{name}:={json.dumps(value)}")
+    ]
+
+
+def _require_files(chosen: Mapping[str, str]) -> None:
+    """Check that what a run shall start from is there; nodes would tell a minute later."""
+    for name in ("model", "policy"):
+        if chosen[name] and not own_path(chosen[name]).is_file():
+            raise ConfigError(f"--{name} {chosen[name]}: there is no such file; check the path")
 
 
 def check_folder(folder: Path, resume: bool) -> None:
@@ -136,9 +231,9 @@ def check_folder(folder: Path, resume: bool) -> None:
     Raises:
         ConfigError: it does not; the message says what to do.
     """
-    exists = (folder / "checkpoint.pt").exists()
+    exists = has_checkpoint(folder / CHECKPOINT)
     if resume and not exists:
-        raise ConfigError(f"{folder}/checkpoint.pt does not exist; leave out --resume")
+        raise ConfigError(f"{folder / CHECKPOINT} does not exist; leave out --resume")
     if exists and not resume:
         raise ConfigError(
             f"{folder} holds a run already; give --resume to go on with it, --restart to begin "
@@ -147,9 +242,8 @@ def check_folder(folder: Path, resume: bool) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remove a run's checkpoint, so that it begins again."""
-    for path in [folder / "checkpoint.pt", *folder.glob("curiosity_*.safetensors")]:
-        path.unlink(missing_ok=True)
+    """Remove a run's checkpoints, so that it begins again."""
+    forget_checkpoint(folder / CHECKPOINT)
 
 
 def _prepare(chosen: dict[str, str], folder: Path, arguments: argparse.Namespace) -> None:
@@ -183,54 +277,59 @@ def run_nodes(
         loud: names of the nodes that print to the terminal instead.
     """
     specs = nodes(chosen)
+    remove_leftovers()  # of stacks that were killed
     print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
-    with ProcessGroup(folder / "log", loud) as group:
+    with ProcessGroup(folder / "log", loud, partial(_size, folder / LOG)) as group:
         for spec in specs:
             command = command_of(spec, chosen["namespace"], chosen["log_level"])
-            group.start(spec.name, command, node_environment(), spec.respawn)
-        ended = group.wait()
-        group.end()
+            group.start(spec.name, command, node_environment(spec.withheld), respawn_of(spec))
+        ended = _unless_unrecorded(group.wait(), group.end(), chosen)
         if loud and sys.stdout.isatty():
             print()
-        if ended.name and ended.code:
+        for trouble in group.troubles():
+            print(f"bayes-curiosity: {trouble}", file=sys.stderr)
+        if ended.code and not ended.signal:
             print(
                 f"bayes-curiosity: {ended.name} ended with code {ended.code}; all were ended.\n"
                 f"{group.tail(ended.name)}",
                 file=sys.stderr,
             )
-        elif ended.name != "learner":
-            print(f"ended by {ended.name or 'a signal'}; all nodes are gone", file=sys.stderr)
+    remove_leftovers()  # of nodes that were killed
     return ended
 
 
-def _report(chosen: dict[str, str], folder: Path) -> None:
+def _size(path: Path) -> int:
+    """Size of a file in bytes; 0 where there is none."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def _unless_unrecorded(ended: Ended, codes: Mapping[str, int], chosen: Mapping[str, str]) -> Ended:
+    """What ended a run; one whose recorder had to record all, and could not, is no success."""
+    code = codes.get("recorder", 0)
+    unrecorded = chosen["record"] == "required" and code != 0
+    return Ended("recorder", code) if ended == Ended("learner", 0) and unrecorded else ended
+
+
+def _report(chosen: dict[str, str], folder: Path, rows: list[EpisodeRow]) -> None:
     """Say what was learnt, draw it, and tell how to go on."""
-    rows = read_log(folder / LOG)
     print(summary(rows))
     draw(rows, folder / CURVE, chosen["task"], chosen["learner"], chosen["bonus"])
     print(
-        f"wrote {folder / CURVE}, {folder / LOG}, {folder / 'checkpoint.pt'}; go on with\n"
-        f"    bayes-curiosity up --resume --output {folder} "
-        f"--timesteps {2 * int(chosen['timesteps'])}"
+        f"wrote {folder / CURVE}, {folder / LOG}, {folder / CHECKPOINT}; the same command "
+        f"with --resume --timesteps {2 * int(chosen['timesteps'])} goes on"
     )
 
 
-def summary(rows: list[EpisodeRow]) -> str:
-    """What was learnt, in words."""
-    first, last = rows[:WINDOW], rows[-WINDOW:]
-    before, after = successes_per_timestep(first), successes_per_timestep(last)
-    long = min(LONG_WINDOW, len(rows) // 2)
-    start, end = rows[:long], rows[-long:]
-    verdict = "learnt" if after > before else "not learnt"
+def summary(rows: Sequence[EpisodeRow]) -> str:
+    """What a finished run learnt, in words; judged by 95 % intervals of its ends."""
+    first, last = ends(rows)
+    count = f"{len(first)} episodes"
     return (
-        f"{len(rows)} episodes, {rows[-1].timesteps} control steps: {verdict}\n"
-        f"  success/steps  first {len(first)} episodes {before:.3f}  "
-        f"last {len(last)} episodes {after:.3f}\n"
-        f"                 first {long} episodes {successes_per_timestep(start):.3f}  "
-        f"last {long} episodes {successes_per_timestep(end):.3f}\n"
-        f"  success rate   first {long} episodes {success_rate(start):.0%}  "
-        f"last {long} episodes {success_rate(end):.0%}\n"
-        f"  curiosity      {_curiosity(start):+.2f} → {_curiosity(end):+.2f} nats"
+        f"{len(rows)} episodes, {steps_of(rows)} control steps: {judged(rows)}\n"
+        f"  with 95 % intervals  {f'first {count}':20s}  last {count}\n"
+        f"  success/steps        {by_step(first).interval}  {by_step(last).interval}\n"
+        f"  success rate         {by_episode(first).interval}  {by_episode(last).interval}\n"
+        f"  curiosity in nats    {_curiosity(first):<+20.2f}  {_curiosity(last):+.2f}"
     )
 
 
@@ -256,5 +355,5 @@ def draw(rows: list[EpisodeRow], path: Path, task: str, learner: str, bonus: str
     plt.close(figure)
 
 
-def _curiosity(rows: list[EpisodeRow]) -> float:
+def _curiosity(rows: Sequence[EpisodeRow]) -> float:
     return float(np.mean([row.mean_curiosity for row in rows])) if rows else 0.0

@@ -1,13 +1,44 @@
-"""The one notation for several whole numbers: "3", "0-9", "0,3-8"."""
+"""Whole numbers that users type: one within bounds, or several as "3", "0-9", "0,3-8"."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from bayes_curiosity_ros.errors import ConfigError
 
 MOST = 1_000_000
-PART = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
+MOST_SEED = 2**63 - 1  # what a parameter of ROS takes
+MOST_STEPS = 10**12  # a century at 300 steps a second
+WHOLE = re.compile(r"[0-9]{1,20}")
+PART = re.compile(r"\s*([0-9]{1,20})\s*(?:-\s*([0-9]{1,20})\s*)?")
+
+
+def parse_whole(text: str, what: str, least: int = 0, most: int = MOST) -> int:
+    """A whole number as it is typed: digits, no sign.
+
+    Args:
+        text: what was typed.
+        what: the option to name in an error, such as "--seed".
+        least, most: bounds.
+
+    Raises:
+        ConfigError: not a number, or out of its bounds.
+    """
+    if WHOLE.fullmatch(text) is None or not least <= int(text) <= most:
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        raise ConfigError(f"{what} = {shown!r} must be a whole number from {least} to {most}")
+    return int(text)
+
+
+def whole(what: str, least: int = 0, most: int = MOST) -> Callable[[str], int]:
+    """The `type` of an option that takes a whole number."""
+    return partial(parse_whole, what=what, least=least, most=most)
+
+
+SEED = whole("--seed", 0, MOST_SEED)
+STEPS = whole("--timesteps", 1, MOST_STEPS)
 
 
 def parse_ranges(text: str, what: str) -> list[int]:
@@ -25,7 +56,8 @@ def parse_ranges(text: str, what: str) -> list[int]:
         match = PART.fullmatch(part)
         if match is None:
             raise ConfigError(f"{what} {text!r} is not like 3, 0-9 or 0,3-8")
-        span = range(int(match[1]), int(match[2] or match[1]) + 1)
+        first = parse_whole(match[1], what, most=MOST_SEED)
+        span = range(first, parse_whole(match[2] or match[1], what, most=MOST_SEED) + 1)
         if len(span) > MOST:
             raise ConfigError(f"{what} {part!r} names {len(span)} numbers; at most {MOST}")
         numbers += span

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import types
 import typing
@@ -15,21 +16,42 @@ import yaml
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 
 T = TypeVar("T")
+SECRET = "secret"
+
+
+def secret() -> Any:
+    """A field of a dataclass for a password: empty by default, and in no representation."""
+    return dataclasses.field(default="", repr=False, metadata={SECRET: True})
+
+
+class PlainLoader(yaml.SafeLoader):
+    """Reads what JSON has too; what looks like a date is a text, as it is for ROS."""
+
+
+PlainLoader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def read_yaml(path: Path) -> Mapping[str, Any]:
-    """The mapping in a YAML file.
+    """The mapping in a YAML file, of plain values.
 
     Raises:
-        ConfigError: it is not YAML, or not a mapping.
+        ConfigError: it is not text, not YAML, not a mapping, or has values of another kind.
     """
     try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML ({error})") from error
+        content = yaml.load(path.read_text(encoding="utf-8"), PlainLoader)
+        json.dumps(content)  # objects and loops, which YAML can spell
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not YAML of plain values ({_one_line(error)})") from error
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{path}: expected a mapping of settings, found {content!r}")
+        raise ConfigError(f"{path}: expected a mapping of settings, found {content!s:.200}")
     return content
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def build(cls: type[T], values: Mapping[str, Any], where: str) -> T:

@@ -1,6 +1,7 @@
 """A curiosity model on disk: one safetensors file with its configuration as metadata.
 
-safetensors holds numbers and strings and nothing else, so that loading can run no code.
+safetensors holds numbers and strings and nothing else, so that loading can run no code. A
+checksum in the metadata covers the whole file.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load as from_safetensors
 from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
@@ -21,11 +25,22 @@ from bayes_curiosity_ros import __version__
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity, CuriosityConfig
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.regression import RegressionConfig
-from bayes_curiosity_ros.errors import BayesCuriosityError, ModelFileError
-from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.errors import BayesCuriosityError, DamagedFileError, ModelFileError
+from bayes_curiosity_ros.files import (
+    ROOM,
+    checksum,
+    is_sealed,
+    read_file,
+    reason_of,
+    sealed,
+    write_atomically,
+)
+from bayes_curiosity_ros.spans import Spans
 
-FORMAT = "bayes_curiosity_model/2"
+FORMAT = "bayes_curiosity_model/3"
+SECOND_FORMAT = "bayes_curiosity_model/2"  # before there were checksums
 FIRST_FORMAT = "bayes_curiosity_model/1"  # before there was a choice of posterior and features
+HEADER_SIZE = struct.Struct("<Q")  # at the start of a safetensors file
 FOURIER = ("frequencies", "phases", "length_scale")
 
 
@@ -57,18 +72,23 @@ class SavedModel:
 
     curiosity: Curiosity
     trained: bool = True
-    episodes: frozenset[int] = frozenset()
+    episodes: Spans = dataclasses.field(default_factory=Spans)
 
 
-def save_model(path: Path, model: SavedModel) -> None:
-    """Write encoder, posterior, configuration; the file is whole or absent."""
+def save_model(path: Path, model: SavedModel) -> str:
+    """Write encoder, posterior, configuration; the file is whole or absent.
+
+    Returns:
+        What `sha256sum` says of the file.
+    """
     curiosity = model.curiosity
     state = curiosity.state_dict()
     tensors = {f"encoder.{name}": tensor for name, tensor in state["encoder"].items()}
     tensors["regression.factor"] = state["regression"]["factor"]
-    tensors["episodes"] = torch.tensor(sorted(model.episodes), dtype=torch.uint64)
+    tensors["episodes"] = torch.from_numpy(model.episodes.array())
     metadata = {
         "format": FORMAT,
+        "checksum": ROOM.decode(),
         "package_version": __version__,
         "model_id": model_id(curiosity),
         "trained": json.dumps(model.trained),
@@ -77,36 +97,83 @@ def save_model(path: Path, model: SavedModel) -> None:
         "curiosity": json.dumps(dataclasses.asdict(curiosity.config)),
     }
     contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, to_safetensors(contiguous, metadata))
+    data = sealed(_in_order(to_safetensors(contiguous, metadata)))
+    write_atomically(path, data)
+    return checksum(data)
 
 
-def load_model(path: Path) -> SavedModel:
-    """Read what `save_model` wrote; anything else raises ModelFileError and says what it is."""
-    metadata, tensors = _read(path)
-    if metadata.get("format") == FIRST_FORMAT:
-        metadata, tensors = _brought_up(metadata, tensors)
+def _in_order(data: bytes) -> bytes:
+    """A safetensors file with its names in order: the library writes them in any, every time."""
+    (size,) = HEADER_SIZE.unpack_from(data)
+    start, end = HEADER_SIZE.size, HEADER_SIZE.size + size
+    names = json.dumps(
+        json.loads(data[start:end]), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return data[:start] + names.encode().ljust(size) + data[end:]
+
+
+def load_model(path: Path, expected: str = "") -> SavedModel:
+    """Read what `save_model` wrote.
+
+    Args:
+        path: path of the file.
+        expected: what `save_model` gave for it; empty to take any.
+
+    Raises:
+        DamagedFileError: missing, damaged, or not the file that is expected.
+        ModelFileError: of another kind.
+    """
+    data = read_file(path)
+    checked, (metadata, tensors) = is_sealed(path, data), _read(path, data)
+    if expected and checksum(data) != expected:
+        raise DamagedFileError(
+            f"{path} is not what was saved there: SHA-256 {checksum(data)}, expected {expected}"
+        )
+    if not checked:
+        metadata, tensors = _unchecked(path, metadata, tensors)
     if metadata.get("format") != FORMAT:
         raise ModelFileError(
             f"{path} has format {metadata.get('format')!r}; expected {FORMAT!r}. "
             "Save models with curiosity/save or save_model"
         )
     try:
-        return _rebuild(metadata, tensors)
+        model = _rebuild(metadata, tensors)
     except (BayesCuriosityError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"{path} does not fit its own configuration: {error}") from error
+    if model_id(model.curiosity) != metadata.get("model_id"):
+        raise DamagedFileError(
+            f"{path} is damaged: it says to hold model {metadata.get('model_id')}, and holds "
+            f"{model_id(model.curiosity)}"
+        )
+    return model
 
 
-def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    if not path.is_file():
-        raise ModelFileError(f"{path} does not exist; train one or leave `model` empty")
+def _read(path: Path, data: bytes) -> tuple[dict[str, str], dict[str, Tensor]]:
     try:
-        with safe_open(str(path), framework="pt") as file:
-            return dict(file.metadata() or {}), {
-                name: file.get_tensor(name)
-                for name in file.keys()  # noqa: SIM118
-            }
-    except (SafetensorError, OSError) as error:
-        raise ModelFileError(f"{path} is damaged or not a model file: {error}") from error
+        tensors = from_safetensors(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        return dict(header.get("__metadata__", {})), tensors
+    except (SafetensorError, ValueError) as error:
+        raise DamagedFileError(
+            f"{path} is damaged or not a model file: {reason_of(error)}"
+        ) from error
+
+
+def _unchecked(
+    path: Path, metadata: dict[str, str], tensors: dict[str, Tensor]
+) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """A file without a checksum as one of today's, if it is of a version that had none."""
+    if metadata.get("format") not in (FIRST_FORMAT, SECOND_FORMAT):
+        if metadata.get("format") == FORMAT:
+            raise DamagedFileError(f"{path} is damaged: its checksum is gone")
+        return metadata, tensors
+    logging.getLogger(__name__).warning(
+        f"{path} is of a version that wrote no checksum: damage to its posterior would go "
+        "unnoticed; save it again"
+    )
+    if metadata["format"] == FIRST_FORMAT:
+        return _brought_up(metadata, tensors)
+    return metadata | {"format": FORMAT}, tensors
 
 
 def _brought_up(
@@ -143,5 +210,5 @@ def _rebuild(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> Save
     if not all(torch.isfinite(tensor).all() for tensor in weights.values()):
         raise ValueError("an encoder weight is not finite")
     return SavedModel(
-        curiosity, bool(json.loads(metadata["trained"])), frozenset(tensors["episodes"].tolist())
+        curiosity, bool(json.loads(metadata["trained"])), Spans.of(tensors["episodes"].numpy())
     )

@@ -14,6 +14,7 @@ import matplotlib
 import numpy as np
 import torch
 
+from bayes_curiosity_ros.configuration.ranges import SEED, whole
 from bayes_curiosity_ros.curiosity.curiosity import PRESETS, Curiosity
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
@@ -82,9 +83,12 @@ class Surface:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity surface`."""
     parser.add_argument("--output", type=Path, default=Path("output"), help="folder to write to")
-    parser.add_argument("--seed", type=int, default=0, help="of everything random")
+    parser.add_argument("--seed", type=SEED, default=0, help="of everything random")
     parser.add_argument(
-        "--earlier-episodes", type=int, default=5, help="episodes of random actions before"
+        "--earlier-episodes",
+        type=whole("--earlier-episodes", 0, 1000),
+        default=5,
+        help="episodes of random actions before",
     )
 
 

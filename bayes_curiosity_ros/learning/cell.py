@@ -17,11 +17,20 @@ class EpisodeAbortedError(BayesCuriosityError):
     """The arm was stopped, halted or lost in mid-episode; there is nothing to learn from."""
 
 
+class EpisodeLostError(EpisodeAbortedError):
+    """A node failed in mid-episode, not the episode itself: it is run again as it was."""
+
+
 class Cell(Protocol):
     """A single copy of a task; states are rows of it, (1, S).
 
     A state is what is judged, an observation what is acted on: a camera may be between them.
+
+    Attributes:
+        operator_steps: steps of the episode so far that a person took in place of the agent.
     """
+
+    operator_steps: int
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         """Begin an episode; the seed decides where everything is put in simulation."""
@@ -45,7 +54,10 @@ class TaskCell:
 
     Attributes:
         states: (1, S), the newest.
+        operator_steps: none; nobody reaches in here.
     """
+
+    operator_steps = 0
 
     def __init__(self, task: Task) -> None:
         self.task = task

@@ -1,8 +1,12 @@
-"""A training run on disk: whole or absent, loaded without running code, resumed exactly."""
+"""A training run on disk: whole or absent, loaded without running code, resumed exactly.
+
+Two generations are kept: where the newest is damaged, a run goes on from the one before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +14,66 @@ import numpy as np
 import torch
 
 from bayes_curiosity_ros import __version__
-from bayes_curiosity_ros.errors import ModelFileError
+from bayes_curiosity_ros.errors import DamagedFileError, ModelFileError
 from bayes_curiosity_ros.files import load_state, save_state
 from bayes_curiosity_ros.learning.trainer import Trainer
 
-FORMAT = "bayes_curiosity_training/2"
+FORMAT = "bayes_curiosity_training/3"
 ARRAY = "numpy array"
+CHECKPOINT = "checkpoint.pt"  # in the folder of a run
+MODELS = "models"  # folder of the curiosity's models in the folder of a run
+
+
+def generations(path: Path) -> tuple[Path, Path]:
+    """Where a checkpoint and the one before it are."""
+    return path, path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def has_checkpoint(path: Path) -> bool:
+    """Whether there is a checkpoint of any generation."""
+    return any(each.exists() for each in generations(path))
+
+
+def forget_checkpoint(path: Path) -> None:
+    """Remove a checkpoint and the one before it."""
+    for each in generations(path):
+        each.unlink(missing_ok=True)
+
+
+def model_name(iteration: int) -> str:
+    """Name of the curiosity's model that a checkpoint after this iteration goes with.
+
+    Three take turns: while one is written, those of both checkpoints stay.
+    """
+    return f"curiosity_{iteration % 3}.safetensors"
 
 
 def save_checkpoint(path: Path, trainer: Trainer, extra: Mapping[str, Any] | None = None) -> None:
-    """Write everything a later process needs to go on as this one would.
+    """Write everything a later process needs to go on as this one would; keep the one before.
 
     Args:
+        path: path of the newest checkpoint.
+        trainer: what is saved.
         extra: what the caller wants back from `load_checkpoint`: numbers, strings, arrays.
     """
     state = {"format": FORMAT, "package_version": __version__, "trainer": trainer.state_dict()}
-    save_state(path, _plain(state | {"extra": dict(extra or {})}))
+    newest, previous = generations(path)
+    save_state(newest, _plain(state | {"extra": dict(extra or {})}), previous)
 
 
-def load_checkpoint(path: Path, trainer: Trainer) -> dict[str, Any]:
+def load_checkpoint(
+    path: Path, trainer: Trainer, accept: Callable[[dict[str, Any]], None] = lambda extra: None
+) -> dict[str, Any]:
     """Restore a trainer built with the same task, learner, bonus and settings.
+
+    Where the newest checkpoint is damaged the one before is taken, and a warning says what is
+    lost with it.
+
+    Args:
+        path: path of the newest checkpoint.
+        trainer: what is restored.
+        accept: given what was saved as `extra`; DamagedFileError says that what belongs to the
+            checkpoint cannot be had.
 
     Returns:
         What was saved as `extra`.
@@ -37,16 +81,43 @@ def load_checkpoint(path: Path, trainer: Trainer) -> dict[str, Any]:
     Raises:
         ModelFileError: missing, damaged, or of another kind of run.
     """
+    failures: list[DamagedFileError] = []
+    for each in generations(path):
+        try:
+            state = _read(each)
+            extra = _restored(state.get("extra", {}))
+            accept(extra)
+        except DamagedFileError as error:
+            failures.append(error)
+            continue
+        _restore(each, trainer, state)
+        if failures:
+            _warn(each, trainer, failures[0])
+        return extra
+    raise failures[0]
+
+
+def _read(path: Path) -> dict[str, Any]:
     state = load_state(path)
     if state.get("format") != FORMAT:
         raise ModelFileError(f"{path} has format {state.get('format')!r}; expected {FORMAT!r}")
+    return state
+
+
+def _restore(path: Path, trainer: Trainer, state: Mapping[str, Any]) -> None:
     try:
         trainer.load_state_dict(_restored(state["trainer"]))
-    except (KeyError, RuntimeError, ValueError) as error:
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"{path} does not fit this run: {error}; use the settings it was made with"
         ) from error
-    return _restored(state.get("extra", {}))
+
+
+def _warn(path: Path, trainer: Trainer, failure: DamagedFileError) -> None:
+    logging.getLogger(__name__).warning(
+        f"{failure}. Going on from {path}: what came after timestep {trainer.timesteps} is lost, "
+        "and done again"
+    )
 
 
 def _plain(value: Any) -> Any:

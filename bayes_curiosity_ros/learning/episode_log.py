@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
+import logging
+import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from bayes_curiosity_ros.csv_files import line_of, read_csv, scan, to_csv
+from bayes_curiosity_ros.errors import DamagedFileError
+from bayes_curiosity_ros.files import write_atomically
 from bayes_curiosity_ros.learning.episodes import Episodes
 
 LOG = "episodes.csv"  # in the folder of a run
@@ -23,11 +27,13 @@ class EpisodeRow:
     """One finished episode.
 
     Attributes:
-        timesteps: control steps of the run so far, this episode's included.
+        timesteps: control steps of the run so far, this episode's included; those of episodes in
+            which a person acted do not count.
         outcome: success, failure or time_limit.
         mean_curiosity: c averaged over the episode, in [nats].
         information: what the curiosity's model had learnt since its prior before this episode,
             in [nats]; 0 where there is none.
+        operator_steps: steps that a person took; an episode with any is not learnt from.
     """
 
     episode: int
@@ -38,6 +44,7 @@ class EpisodeRow:
     intrinsic_return: float
     mean_curiosity: float
     information: float = 0.0
+    operator_steps: int = 0
 
     @staticmethod
     def of(
@@ -47,6 +54,7 @@ class EpisodeRow:
         rewards: np.ndarray,
         curiosity: np.ndarray,
         information: float,
+        operator_steps: int = 0,
     ) -> EpisodeRow:
         """The row of one episode.
 
@@ -57,6 +65,7 @@ class EpisodeRow:
             rewards: (T + 1,) intrinsic rewards of its observations, the first included.
             curiosity: (T + 1,) c of the same.
             information: as above.
+            operator_steps: as above.
         """
         ended = "failure" if episode.terminated[0] else "time_limit"
         return EpisodeRow(
@@ -68,25 +77,42 @@ class EpisodeRow:
             float(rewards[1:].sum()),
             float(curiosity.mean()),
             information,
+            operator_steps,
         )
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(EpisodeRow))
 
 
+REQUIRED = 7  # columns of the first version
+
+
 def read_log(path: Path) -> list[EpisodeRow]:
-    """All rows of a log, in order; one of an older version has fewer columns."""
-    with path.open(newline="") as file:
-        return [
-            EpisodeRow(
-                int(row["episode"]),
-                int(row["timesteps"]),
-                int(row["steps"]),
-                row["outcome"],
-                *(float(row[name]) for name in COLUMNS[4:] if name in row),
-            )
-            for row in csv.DictReader(file)
-        ]
+    """All rows of a log, in order; one of an older version has fewer columns.
+
+    Raises:
+        DamagedFileError: there is none, or a line is not as it was written.
+    """
+    return read_csv(path, COLUMNS, _row, REQUIRED)
+
+
+def _row(values: Mapping[str, str]) -> EpisodeRow:
+    return EpisodeRow(
+        int(values["episode"]),
+        int(values["timesteps"]),
+        int(values["steps"]),
+        values["outcome"],
+        float(values["extrinsic_return"]),
+        float(values["intrinsic_return"]),
+        float(values["mean_curiosity"]),
+        float(values.get("information", 0.0)),
+        int(values.get("operator_steps", 0)),
+    )
+
+
+def of_policy(rows: Iterable[EpisodeRow]) -> list[EpisodeRow]:
+    """Those of these episodes in which no person acted."""
+    return [row for row in rows if not row.operator_steps]
 
 
 def successes_per_timestep(rows: list[EpisodeRow]) -> float:
@@ -101,20 +127,20 @@ def success_rate(rows: Sequence[EpisodeRow]) -> float:
 
 
 def progress_line(rows: Sequence[EpisodeRow], budget: int, steps_per_second: float) -> str:
-    """Where a run stands, on one line: success is of the last `LONG` episodes.
+    """Where a run stands, on one line: success is of the policy's last `LONG` episodes.
 
     Args:
         rows: the run's newest episodes, at least one.
         budget: control steps after which the run ends.
         steps_per_second: how fast it goes.
     """
-    row, left = rows[-1], "?"
+    row, left, own = rows[-1], "?", of_policy(rows)
     if steps_per_second > 0:
         left_s = round(max(budget - row.timesteps, 0) / steps_per_second)
         left = f"{left_s // 60}:{left_s % 60:02d}"
     return (
         f"episode {row.episode:5d}  step {row.timesteps:6d}/{budget}  "
-        f"success {success_rate(rows[-LONG:]):4.0%}  learnt {row.information:5.0f} nats  "
+        f"success {success_rate(own[-LONG:]):4.0%}  learnt {row.information:5.0f} nats  "
         f"{steps_per_second:4.0f} steps/s  {left} left"
     )
 
@@ -122,40 +148,61 @@ def progress_line(rows: Sequence[EpisodeRow], budget: int, steps_per_second: flo
 class EpisodeLog:
     """Appends rows to a file; one line is written at once, so a crash loses at most one.
 
+    The checkpoint decides which rows there are, the file only shows them: it is cut to them when
+    a run goes on, and rows that it has lost are counted and left out.
+
     Args:
-        path: of the CSV file.
-        until: keep rows of episodes up to this one, which a checkpoint knows; 0 for none.
+        path: path of the CSV file.
+        until: number of the newest episode that a checkpoint knows; 0 to begin again.
+        count: rows that there were when the checkpoint was written.
 
     Attributes:
-        kept: rows that were in the file before.
+        count: rows that there should be by now.
         recent: the newest rows, `LONG` of them at most.
     """
 
-    def __init__(self, path: Path, until: int = 0) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.kept = [row for row in read_log(path) if row.episode <= until] if until else []
-        self.recent = deque(self.kept[-LONG:], maxlen=LONG)
-        self._file = path.open("w", newline="", buffering=1)
-        self._writer = csv.writer(self._file)
-        self._writer.writerow(COLUMNS)
-        self._writer.writerows(dataclasses.astuple(row) for row in self.kept)
+    def __init__(self, path: Path, until: int = 0, count: int = 0) -> None:
+        kept = _kept(path, until) if until else []
+        if len(kept) < count:
+            logging.getLogger(__name__).warning(
+                f"{path} lacks {count - len(kept)} of {count} rows; going on without them"
+            )
+        self.count = count
+        self.recent = deque(kept[-LONG:], maxlen=LONG)
+        write_atomically(path, to_csv(COLUMNS, map(dataclasses.astuple, kept)).encode())
+        self._file = path.open("a", newline="", buffering=1)
 
     def add(self, row: EpisodeRow) -> None:
         """One more episode."""
+        self.count += 1
         self.recent.append(row)
-        self._writer.writerow(dataclasses.astuple(row))
+        self._file.write(line_of(dataclasses.astuple(row)))
+
+    def sync(self) -> None:
+        """Wait until all rows are on disk, before a checkpoint that counts them."""
+        os.fsync(self._file.fileno())
 
     @property
     def successes_per_timestep(self) -> float:
-        """Over the most recent episodes."""
-        return successes_per_timestep(list(self.recent)[-RECENT:])
+        """Over the policy's most recent episodes."""
+        return successes_per_timestep(of_policy(self.recent)[-RECENT:])
 
     @property
     def mean_return(self) -> float:
-        """Extrinsic, over the most recent episodes."""
-        recent = list(self.recent)[-RECENT:]
+        """Extrinsic, over the same."""
+        recent = of_policy(self.recent)[-RECENT:]
         return sum(r.extrinsic_return for r in recent) / max(len(recent), 1)
 
     def close(self) -> None:
         """Finish the file."""
         self._file.close()
+
+
+def _kept(path: Path, until: int) -> list[EpisodeRow]:
+    """Rows up to an episode that can be read, each once."""
+    try:
+        rows = scan(path, COLUMNS, _row, REQUIRED).rows
+    except DamagedFileError:
+        return []
+    by_episode = {row.episode: row for row in rows if row.episode <= until}
+    return [by_episode[episode] for episode in sorted(by_episode)]

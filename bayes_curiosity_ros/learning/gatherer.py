@@ -9,7 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.learning.cell import Cell, EpisodeAbortedError, run_episode
+from bayes_curiosity_ros.learning.cell import (
+    Cell,
+    EpisodeAbortedError,
+    EpisodeLostError,
+    run_episode,
+)
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.rollout import Behaviour, collect
 from bayes_curiosity_ros.tasks.task import Task
@@ -90,16 +95,25 @@ class Audience(Protocol):
         ...
 
     def end(self, episode: Episodes, timesteps: int) -> None:
-        """The episode is over, `timesteps` control steps into the run."""
+        """The episode is over, `timesteps` control steps into the run.
+
+        Those of an episode in which a person acted do not count.
+        """
         ...
 
     def abort(self, error: EpisodeAbortedError) -> None:
-        """The episode was cut short and does not count; this may wait until the next one can."""
+        """The episode was cut short and does not count; this may wait until one can begin.
+
+        After an EpisodeLostError the same episode begins again, else the next one.
+        """
         ...
 
 
 class CellGatherer:
     """Episodes one by one, in a cell that may be anywhere.
+
+    An episode in which a person acted is none of the policy's: the audience is told of it, but it
+    is not among those that are learnt from, and its steps do not count.
 
     Args:
         task: what is rewarded, and when an episode ends.
@@ -107,11 +121,11 @@ class CellGatherer:
         audience: told of everything.
         seed: of the run.
         min_steps: control steps of an update, at least.
-        max_aborts: episodes in a row that may be cut short.
+        max_aborts: times in a row that an episode may be cut short.
 
     Attributes:
-        episode: number of the newest one, from 1; aborted ones count.
-        timesteps: control steps of whole episodes so far.
+        episode: number of the newest one, from 1; aborted ones count, lost ones are run again.
+        timesteps: control steps of whole episodes so far, without those that a person drove in.
     """
 
     def __init__(
@@ -136,7 +150,8 @@ class CellGatherer:
         """Raises EpisodeAbortedError where too many episodes in a row were cut short."""
         parts: list[Episodes] = []
         while sum(part.steps for part in parts) < self._min_steps:
-            parts.append(self._whole_episode(behaviour))
+            episode = self.run_one(behaviour)
+            parts += [] if self._cell.operator_steps else [episode]
         return Episodes.concatenate(parts)
 
     def state_dict(self) -> dict[str, Any]:
@@ -150,19 +165,23 @@ class CellGatherer:
             )
         self.episode, self.timesteps = int(state["episode"]), int(state["timesteps"])
 
-    def _whole_episode(self, behaviour: Behaviour) -> Episodes:
+    def run_one(self, behaviour: Behaviour) -> Episodes:
+        """One whole episode; raises as `gather` does."""
+        self.episode += 1
         for _ in range(self._max_aborts):
-            self.episode += 1
             try:
                 return self._episode(behaviour)
             except EpisodeAbortedError as error:
                 self._audience.abort(error)
+                # Another try would meet the same stop, with the same noise on the same way.
+                self.episode += not isinstance(error, EpisodeLostError)
         raise EpisodeAbortedError(f"{self._max_aborts} episodes in a row were cut short")
 
     def _episode(self, behaviour: Behaviour) -> Episodes:
         self._audience.begin(self.episode)
         see = self._audience.see
         episode = run_episode(self._task, self._cell, behaviour, self._seed, self.episode, see)
-        self.timesteps += episode.steps
-        self._audience.end(episode, self.timesteps)
+        counted = 0 if self._cell.operator_steps else episode.steps
+        self._audience.end(episode, self.timesteps + counted)
+        self.timesteps += counted
         return episode

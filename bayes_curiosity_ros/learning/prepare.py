@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bayes_curiosity_ros.configuration.ranges import SEED, whole
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.curiosity.trunks import IMAGE_TRUNKS
 from bayes_curiosity_ros.learning.algorithm import MeanAction
@@ -23,7 +24,7 @@ from bayes_curiosity_ros.learning.rollout import run_episodes
 from bayes_curiosity_ros.robot.config import DYNAMICS, RobotConfig
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
-from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
+from bayes_curiosity_ros.tasks.demonstrations import MOST_PAIRS, DemonstrationConfig
 from bayes_curiosity_ros.tasks.registry import TASKS, arm_task_names
 
 
@@ -101,13 +102,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_demonstration_arguments(parser)
     parser.add_argument(
         "--demonstrations",
-        type=int,
+        type=whole("--demonstrations", 1, MOST_PAIRS),
         default=default.demonstrations,
         help="pairs of observation and action",
     )
     parser.add_argument(
         "--embedding-epochs",
-        type=int,
+        type=whole("--embedding-epochs", 1),
         default=default.embedding_epochs,
         help="of Algorithm 1, at most",
     )
@@ -117,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=default.image_trunk,
         help="what looks at a visual task's images",
     )
-    parser.add_argument("--seed", type=int, default=default.seed, help="of everything random")
+    parser.add_argument("--seed", type=SEED, default=default.seed, help="of everything random")
 
 
 def add_demonstration_arguments(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +137,7 @@ def add_demonstration_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--imitation-epochs",
-        type=int,
+        type=whole("--imitation-epochs"),
         default=PrepareOptions().imitation_epochs,
         help="epochs of the policy's pre-training; few leave it something to learn",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bayes_curiosity_ros.errors import ModelFileError
-from bayes_curiosity_ros.files import load_state, save_state
+from bayes_curiosity_ros.files import load_state, reason_of, save_state
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 
 FORMAT = "bayes_curiosity_policy/1"
@@ -42,7 +42,10 @@ def load_policy(path: Path, policy: GaussianPolicy, task: str, encoder: str = ""
         )
     if state.get("sizes") != _sizes(policy):
         raise ModelFileError(f"{path} has sizes {state.get('sizes')}; expected {_sizes(policy)}")
-    policy.load_state_dict(state)
+    try:
+        policy.load_state_dict(state)
+    except (KeyError, TypeError, RuntimeError) as error:
+        raise ModelFileError(f"{path} does not fit this policy: {reason_of(error)}") from error
 
 
 def _sizes(policy: GaussianPolicy) -> list[int]:

@@ -14,6 +14,8 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import load_model
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT
+from bayes_curiosity_ros.learning.event_log import require_log
 from bayes_curiosity_ros.learning.gatherer import Gatherer
 from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, seen_with
 from bayes_curiosity_ros.learning.policy import PolicyConfig
@@ -24,8 +26,6 @@ from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.registry import arm_task_names
 from bayes_curiosity_ros.tasks.task import Task
-
-CHECKPOINT = "checkpoint.pt"
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,21 @@ class LearnerConfig:
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
         resume: go on from the checkpoint in `folder`.
+        restarted: go on from the checkpoint in `folder` if there is one already; for whoever
+            starts a learner again in mid-run.
         keep_observations: keep the numbers of all observations in `folder`, images left out.
-        recorded: wait until a recorder hears us, so that it misses nothing.
+        log: "tensorboard" for event files in `folder`, for which that must be installed.
+        recorded: wait until a recorder hears us, so that it misses nothing, and at the end until
+            it has all.
         operator_confirmed: answer the arm's question for its operator beforehand; leave it
             false on a real arm.
         start_timeout_s: longest wait for the other nodes.
         step_timeout_s: longest wait for a control step, or an answer of the curiosity node.
         reset_timeout_s: longest wait for an episode's start, the operator's part included.
-        max_aborts: episodes in a row that may be cut short before training gives up.
+        recover_timeout_s: longest wait for a node that did not answer in time; it may have been
+            started again.
+        recorder_timeout_s: longest wait at the end for the recorder.
+        max_aborts: times in a row that an episode may be cut short before training gives up.
     """
 
     task: str = "reach"
@@ -72,12 +79,16 @@ class LearnerConfig:
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
     resume: bool = False
+    restarted: bool = False
     keep_observations: bool = False
+    log: str = ""
     recorded: bool = False
     operator_confirmed: bool = False
     start_timeout_s: float = 60.0
     step_timeout_s: float = 5.0
     reset_timeout_s: float = 600.0
+    recover_timeout_s: float = 60.0
+    recorder_timeout_s: float = 30.0
     max_aborts: int = 5
 
     def __post_init__(self) -> None:
@@ -85,6 +96,7 @@ class LearnerConfig:
             raise unknown_name("task", self.task, arm_task_names())
         BONUSES.require(self.bonus)
         LEARNERS.require(self.learner)
+        require_log(self.log)
         for name in ("timesteps", "iteration_steps", "max_aborts"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}; it must be at least 1")

@@ -9,14 +9,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -24,13 +21,16 @@ from bayes_curiosity_interfaces.msg import Action, ArmStatus
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.arm_watchers import WATCHERS_S, ArmWatchers
+from bayes_curiosity_ros.nodes.claims import serve_claims
 from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_state
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.device_node import DIAGNOSTICS_S, DeviceNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, WAKE_S, run_node
-from bayes_curiosity_ros.nodes.status import status_of
+from bayes_curiosity_ros.nodes.status import cut, status_of
+from bayes_curiosity_ros.nodes.takeover import Asked, Takeover
 from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher
 from bayes_curiosity_ros.robot.arms.arm import (
     ARMS,
@@ -43,14 +43,14 @@ from bayes_curiosity_ros.robot.arms.arm import (
 )
 from bayes_curiosity_ros.robot.arms.settings import ArmNodeConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.operator import Driver, Operator
 from bayes_curiosity_ros.robot.safety import Change
 from bayes_curiosity_ros.robot.supervision import State
 from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
+from bayes_curiosity_ros.runs import Tenancy
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 WATCH_S = 0.02
-# Joint states and the clock come no oftener, in [s] of this machine's time.
-WATCHERS_S = 0.02
 STATUS_S = 0.2
 # A node that is told to end tries to stop its arm for so long in [s], and leaves it then.
 END_S = 10.0
@@ -67,8 +67,9 @@ LEVELS = {
 class ArmNode(QuietTopics, DeviceNode):
     """Thin: callbacks convert, delegate to the supervisor, convert back.
 
-    Motions, stops, releases, the watch and reports are in different callback groups: with a real
-    arm none waits for another, though an arm that does not answer holds one of them up.
+    Motions, stops, releases, the watch, a person who drives and reports are in different callback
+    groups: with a real arm none waits for another, though an arm that does not answer holds one of
+    them up.
     """
 
     def __init__(self) -> None:
@@ -77,12 +78,12 @@ class ArmNode(QuietTopics, DeviceNode):
         self.threads = 8 if self.config.real else 1
         self._robot = self.config.load_robot()
         self.supervisor = ArmSupervisor(self._make_arm(), self.config.supervisor, time.monotonic)
+        self.tenancy = Tenancy("arm", self.config.run_silence_s, time.monotonic)
+        self.operator = Operator(self._robot, self.config.operator, time.monotonic)
         self._names = self._joint_names()
         self._object: tuple[float, PoseStamped] | None = None
         self._reported = (State.INACTIVE, "")
         self._left_moving = ""
-        self._untold: ArmStateMessage | None = None
-        self._told_s = 0.0
         self._create_publishers()
         self._create_inputs()
 
@@ -115,8 +116,8 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _end(self, reason: str) -> None:
         try:
-            self.supervisor.deactivate(reason, END_S)
-        except BayesCuriosityError as error:
+            self.supervisor.retire(reason, END_S)
+        except Exception as error:  # of whatever kind: nobody else would hear of it
             self._left_moving = f"leaving an arm that may move: {error}"
             self.get_logger().fatal(self._left_moving)
             self.supervisor.abandon(self._left_moving)
@@ -158,19 +159,15 @@ class ArmNode(QuietTopics, DeviceNode):
         self._states = self.create_publisher(
             ArmStateMessage, "arm/state", EPISODE_QOS, publisher_class=WirePublisher
         )
-        self._joint_states = self._make_joint_states()
+        self._watchers = ArmWatchers(self, not self.config.real, self.supervisor.arm.state_topic)
         self._status = self.create_publisher(ArmStatus, "arm/status", LATCHED_QOS)
-        self._clock_topic = None if self.config.real else self.create_publisher(Clock, "clock", 10)
-
-    def _make_joint_states(self) -> Any:
-        """None where the driver's own joint states have that name: we would hear ourselves."""
-        if self.supervisor.arm.state_topic == self.resolve_topic_name("joint_states"):
-            return None
-        return self.create_publisher(JointState, "joint_states", EPISODE_QOS)
 
     def _create_inputs(self) -> None:
-        motions, stops, releases, watch, reports = (
-            MutuallyExclusiveCallbackGroup() for _ in range(5)
+        motions, stops, releases, watch, person, reports = (
+            MutuallyExclusiveCallbackGroup() for _ in range(6)
+        )
+        self._takeover = Takeover(
+            self, self.operator, self.supervisor, self._act, self._say, motions
         )
         act = Taking(Action, self._act)
         self.create_subscription(
@@ -183,14 +180,16 @@ class ArmNode(QuietTopics, DeviceNode):
             ResetEpisode, "arm/reset_episode", self._reset_episode, callback_group=motions
         )
         for name, call, group in (
-            ("stop", lambda: self._stop("arm/stop was called"), stops),
-            ("release", self.supervisor.release, releases),
-            ("confirm", self.supervisor.confirm, releases),
-            ("home", self._home, motions),
+            ("arm/stop", lambda: self._stop("arm/stop was called"), stops),
+            ("arm/release", self._release, releases),
+            ("arm/confirm", self.supervisor.confirm, releases),
+            ("arm/home", self._home, motions),
+            ("operator/take", self._takeover.take, person),
+            ("operator/give", self.operator.give, person),
         ):
-            self.create_service(
-                Trigger, f"arm/{name}", partial(self._trigger, call), callback_group=group
-            )
+            self.create_service(Trigger, name, partial(self._trigger, call), callback_group=group)
+        self._takeover.listen(self, person)
+        serve_claims(self, "arm", self.tenancy, self._publish_status, reports)
         if self.config.autostart:
             self._starter = self.create_timer(
                 0.0, self._start, callback_group=motions, clock=STEADY_CLOCK
@@ -199,25 +198,34 @@ class ArmNode(QuietTopics, DeviceNode):
             self.create_subscription(
                 PoseStamped, "object_pose", self._take_object, 10, callback_group=reports
             )
-        self.create_guard(WATCHERS_S, self._tell_watchers, motions)
+        self.create_guard(WATCHERS_S, self._watchers.tell_watchers, motions)
         self.create_guard(WATCH_S, self._watch, watch)
         self.create_guard(STATUS_S, self._tell, reports)
         self.create_guard(DIAGNOSTICS_S, self._diagnose, reports)
 
     def _act(self, message: Action) -> None:
-        deltas = np.array(message.joint_deltas, dtype=np.float64)
+        """Carry out an action; while a person drives, theirs in its place."""
         try:
-            executed = self.supervisor.act(message.episode, message.step, deltas, message.gripper)
+            self.tenancy.require(message.run)
+            if self._takeover.postpones(message):
+                return
+            asked = self._takeover.asked(message)
+            executed = self.supervisor.act(
+                message.episode, message.step, asked.deltas, asked.gripper
+            )
         except BayesCuriosityError as error:
             self._reject(f"action ({message.episode}, {message.step})", error)
             return
-        self._publish_state(executed.state, deltas, executed)
+        if asked.driver == Driver.POLICY:  # which may have taken hold of something
+            self.operator.gripper = asked.gripper
+        self._publish_state(executed.state, asked, executed)
         self._publish_if_changed()
 
     def _reset_episode(
         self, request: ResetEpisode.Request, response: ResetEpisode.Response
     ) -> ResetEpisode.Response:
         try:
+            self.tenancy.ask(request.run)
             state = self.supervisor.reset_episode(
                 request.episode, request.seed, request.operator_confirmed
             )
@@ -225,6 +233,7 @@ class ArmNode(QuietTopics, DeviceNode):
             self._reject(f"reset of episode {request.episode}", error)
             response.status = status_of(error)
         else:
+            self._takeover.forget()
             response.state = self._publish_state(state)
         self._publish_if_changed()
         return response
@@ -244,6 +253,14 @@ class ArmNode(QuietTopics, DeviceNode):
     def _home(self) -> None:
         self._publish_state(self.supervisor.home())
 
+    def _release(self) -> None:
+        self._takeover.watch()  # who drove before the stop takes over again, if they want to
+        self.supervisor.release()
+
+    def _say(self, reason: str) -> None:
+        self.get_logger().warning(reason)
+        self._publish_status("; ".join(filter(None, [self.supervisor.reason, reason])))
+
     def _stop(self, reason: str) -> None:
         self.supervisor.stop(reason or "arm/stop")
         self._publish_status()
@@ -251,7 +268,12 @@ class ArmNode(QuietTopics, DeviceNode):
         self._publish_joints()
 
     def _watch(self) -> None:
-        if not self.supervisor.watch():
+        try:
+            changed = self.supervisor.watch()
+        except Exception:
+            self._publish_status()  # the arm was stopped
+            raise
+        if not changed:
             return
         self._publish_status()
         if self.supervisor.state == State.FAULT:
@@ -264,29 +286,19 @@ class ArmNode(QuietTopics, DeviceNode):
         self._publish_status(f"{what} rejected: {error}")
 
     def _publish_state(
-        self, state: ArmState, requested: np.ndarray | None = None, done: Executed | None = None
+        self, state: ArmState, asked: Asked | None = None, done: Executed | None = None
     ) -> ArmStateMessage:
         message = message_of_arm_state(self._with_object(state), self._names)
         message.episode, message.step = self.supervisor.step
-        if requested is not None and done is not None:
-            message.requested_deltas = doubles(requested)
+        message.run = self.tenancy.run
+        if asked is not None and done is not None:
+            message.requested_deltas = doubles(asked.deltas)
+            message.requested_gripper, message.actor = asked.gripper, int(asked.driver)
             message.executed_deltas = doubles(done.deltas)
             message.limited_by = _reasons(done.changes)
         self._states.publish(message)
-        self._untold = message
-        if time.monotonic() - self._told_s >= WATCHERS_S:
-            self._tell_watchers()
+        self._watchers.take(message)
         return message
-
-    def _tell_watchers(self) -> None:
-        """Joint states and the clock at a bounded rate; every step is on `arm/state`."""
-        message, self._untold = self._untold, None
-        if message is None:
-            return
-        self._told_s = time.monotonic()
-        self._publish_joint_state(message)
-        if self._clock_topic is not None:
-            self._clock_topic.publish(Clock(clock=message.header.stamp))
 
     def _take_object(self, message: PoseStamped) -> None:
         self._object = (time.monotonic(), message)
@@ -307,7 +319,7 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _publish_joints(self) -> None:
         """Where the joints are now; no step of any episode."""
-        self._tell_watchers()
+        self._watchers.tell_watchers()
         if self.supervisor.state == State.INACTIVE:
             return
         try:
@@ -315,19 +327,7 @@ class ArmNode(QuietTopics, DeviceNode):
         except BayesCuriosityError as error:
             self.get_logger().warning(f"no joint states: {error}", throttle_duration_sec=1.0)
             return
-        self._publish_joint_state(message_of_arm_state(state, self._names))
-
-    def _publish_joint_state(self, message: ArmStateMessage) -> None:
-        if self._joint_states is None:
-            return
-        self._joint_states.publish(
-            JointState(
-                header=message.header,
-                name=message.joint_names,
-                position=message.positions,
-                velocity=message.velocities,
-            )
-        )
+        self._watchers.show(message_of_arm_state(state, self._names))
 
     def _publish_if_changed(self) -> None:
         if (self.supervisor.state, self.supervisor.reason) != self._reported:
@@ -335,21 +335,26 @@ class ArmNode(QuietTopics, DeviceNode):
 
     def _publish_status(self, reason: str = "") -> None:
         supervisor, counters = self.supervisor, self.supervisor.counters
+        takeover = self._takeover
         self._reported = (supervisor.state, supervisor.reason)
         status = ArmStatus(
             state=int(supervisor.state),
-            reason=reason or supervisor.reason,
+            reason=cut(reason or "; ".join(filter(None, [supervisor.reason, takeover.said()]))),
             dry_run=supervisor.config.dry_run,
             accepted=counters.accepted,
             limited=counters.limited,
             rejected=counters.rejected,
             stops=counters.stops,
+            run=self.tenancy.run,
+            strangers=self.tenancy.strangers,
+            driver=int(takeover.driver),
         )
         status.header.stamp = self.get_clock().now().to_msg()
         self._status.publish(status)
 
     def _tell(self) -> None:
         """For whoever only watches."""
+        self._takeover.watch()
         self._publish_status()
         if self.supervisor.state != State.MOVING:
             self._publish_joints()
@@ -357,16 +362,14 @@ class ArmNode(QuietTopics, DeviceNode):
     def _diagnose(self) -> None:
         supervisor = self.supervisor
         message = supervisor.reason or supervisor.state.name.lower()
-        counters = vars(supervisor.counters)
+        counters = {**vars(supervisor.counters), "strangers": self.tenancy.strangers}
         level = LEVELS[supervisor.state]
         self.publish_diagnostics(level, self.config.backend, message, counters, self.config.robot)
 
     def _joint_names(self) -> tuple[str, ...]:
         """Names of what is reported: the joints and, in simulation, the fingers."""
         arm = self._robot.arm
-        if self.config.real or arm.gripper is None:
-            return arm.joints
-        return arm.joints + arm.gripper.fingers + arm.gripper.tips
+        return arm.joints if self.config.real else arm.all_joints
 
 
 def _reasons(changes: Change) -> list[str]:

@@ -18,6 +18,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.loopback import bind_to_loopback
 
 # The server may learn of us a little later than we of it, and an answer sent before is lost.
 MEET_S = 0.2
@@ -31,6 +32,7 @@ class BackgroundNode:
     """A context manager around a node, its own ROS context and its spinning thread."""
 
     def __init__(self, name: str) -> None:
+        bind_to_loopback()
         self._context = Context()
         rclpy.init(context=self._context)
         self.node = Node(name, context=self._context)

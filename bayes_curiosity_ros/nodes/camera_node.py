@@ -108,7 +108,7 @@ class CameraNode(OverridableTopics, DeviceNode):
         if not self._active:
             return
         try:
-            camera.pose(arm_state_of_message(message, self._robot.arm.joints))
+            camera.pose(arm_state_of_message(message, self._robot.arm))
         except BayesCuriosityError as error:
             self._reject(error)
             return

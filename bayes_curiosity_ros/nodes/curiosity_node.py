@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Generator
 from itertools import islice
 
 import torch
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.node import Node
 
 from bayes_curiosity_interfaces.msg import (
     CuriosityState,
@@ -22,16 +22,19 @@ from bayes_curiosity_ros.curiosity.curiosity import Scores
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.curiosity.keeper import CuriosityKeeper, KeeperConfig
 from bayes_curiosity_ros.errors import BayesCuriosityError, InputError
+from bayes_curiosity_ros.nodes.claims import serve_claims
 from bayes_curiosity_ros.nodes.conversions.observations import (
     observation_of_message,
     observations_of_batch,
 )
 from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.status import status_of
 from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher, fresh, unserved
+from bayes_curiosity_ros.runs import NOBODY, Tenancy, name_of
 
 # Rows scored before other callers get their turn: about 2 ms of work.
 VECTOR_SLICE = 4096
@@ -40,12 +43,14 @@ IMAGE_SLICE = 64
 MOST_TOGETHER = 32
 
 
-class CuriosityNode(QuietTopics, Node):
+class CuriosityNode(QuietTopics, CheckedNode):
     """Thin: callbacks convert, delegate to the keeper, convert back."""
 
     def __init__(self) -> None:
         super().__init__("curiosity")
-        self.keeper = CuriosityKeeper(declare(self, KeeperConfig()))
+        config = declare(self, KeeperConfig())
+        self.keeper = CuriosityKeeper(config)
+        self.tenancy = Tenancy("curiosity", config.run_silence_s, time.monotonic)
         self._warn_if_untrained()
         # Reentrant, so that a large evaluation, which pauses between slices, lets others in.
         group = ReentrantCallbackGroup()
@@ -57,6 +62,7 @@ class CuriosityNode(QuietTopics, Node):
             ("load", ModelFile, self._load),
         ):
             self.create_service(kind, f"curiosity/{name}", callback, callback_group=group)
+        serve_claims(self, "curiosity", self.tenancy, self._publish_state, group)
         self._rewards = self.create_publisher(
             IntrinsicReward, "intrinsic_reward", EPISODE_QOS, publisher_class=WirePublisher
         )
@@ -71,6 +77,7 @@ class CuriosityNode(QuietTopics, Node):
         self, request: Evaluate.Request, response: Evaluate.Response
     ) -> Evaluate.Response:
         try:
+            self._require_ours(request.run)
             scores, seen = await self._answer(request)
         except BayesCuriosityError as error:
             response.status = self._rejected("evaluate", error)
@@ -83,6 +90,7 @@ class CuriosityNode(QuietTopics, Node):
 
     def _update(self, request: Update.Request, response: Update.Response) -> Update.Response:
         try:
+            self.tenancy.ask(request.run)
             self.keeper.update(request.episode, self._admitted(request.observations))
         except BayesCuriosityError as error:
             response.status = self._rejected("update", error)
@@ -91,9 +99,15 @@ class CuriosityNode(QuietTopics, Node):
         regression = self.keeper.curiosity.regression
         response.observations_seen = regression.count
         response.log_determinant = regression.log_determinant
+        response.information = regression.information
         return response
 
     def _reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
+        try:
+            self.tenancy.ask(request.run)
+        except BayesCuriosityError as error:
+            response.status = self._rejected("reset", error)
+            return response
         self.keeper.reset()
         self._publish_state()
         return response
@@ -102,7 +116,9 @@ class CuriosityNode(QuietTopics, Node):
         self, request: ModelFile.Request, response: ModelFile.Response
     ) -> ModelFile.Response:
         try:
-            response.path = str(self.keeper.save(request.path))
+            self._require_ours(request.run)
+            path, response.checksum = self.keeper.save(request.path)
+            response.path = str(path)
         except BayesCuriosityError as error:
             response.status = self._rejected("save", error)
         response.model_id = self.keeper.model_id
@@ -112,7 +128,8 @@ class CuriosityNode(QuietTopics, Node):
         self, request: ModelFile.Request, response: ModelFile.Response
     ) -> ModelFile.Response:
         try:
-            response.path = str(self.keeper.load(request.path))
+            self.tenancy.ask(request.run)
+            response.path = str(self.keeper.load(request.path, request.checksum))
         except BayesCuriosityError as error:
             response.status = self._rejected("load", error)
         else:
@@ -123,13 +140,27 @@ class CuriosityNode(QuietTopics, Node):
     def _observe(self, message: Observation) -> None:
         """Price an observation and those that came after it, before other callers' turn."""
         later = islice(unserved(Observation, self._inbox), MOST_TOGETHER - 1)
-        for reward in [self._priced(each) for each in (message, *later)]:
+        read = [self.door.let_in("observation", Observation, each) for each in later]
+        together = [each for each in (message, *filter(None, read)) if self._is_for_us(each)]
+        for reward in [self._priced(each) for each in together]:
             self._rewards.publish(reward)
+
+    def _is_for_us(self, message: Observation) -> bool:
+        """Not what another learner observed: its own curiosity answers that."""
+        if message.run in (self.tenancy.run, NOBODY):
+            return True
+        self.tenancy.strangers += 1
+        self.get_logger().warning(
+            f"observations of {name_of(message.run)} are ignored", throttle_duration_sec=10.0
+        )
+        return False
 
     def _priced(self, message: Observation) -> IntrinsicReward:
         reward = fresh(IntrinsicReward)
         reward.header, reward.episode, reward.step = message.header, message.episode, message.step
+        reward.run, reward.actor = message.run, message.actor
         try:
+            self.tenancy.require(message.run)
             scores = self.keeper.observe(
                 message.episode, message.step, observation_of_message(message)
             )
@@ -140,6 +171,11 @@ class CuriosityNode(QuietTopics, Node):
             reward.curiosity = float(scores.curiosity[0])
             reward.reward = float(scores.reward[0])
         return reward
+
+    def _require_ours(self, run: int) -> None:
+        """For what changes nothing: whoever names no run is served by any curiosity."""
+        if run != NOBODY:
+            self.tenancy.require(run)
 
     def _admitted(self, batch: ObservationBatch) -> Observations:
         self.keeper.admit(batch.count)
@@ -195,6 +231,7 @@ class CuriosityNode(QuietTopics, Node):
             posterior=curiosity.config.posterior,
             features=curiosity.config.features,
             information=curiosity.regression.information,
+            run=self.tenancy.run,
         )
         state.header.stamp = self.get_clock().now().to_msg()
         self._state.publish(state)

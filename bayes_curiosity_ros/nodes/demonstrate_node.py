@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -23,6 +22,7 @@ from bayes_curiosity_interfaces.msg import Action, EpisodeSummary, Observation
 from bayes_curiosity_ros.bags.demonstrate import DemonstratedStep, Demonstrator, MotionConfig
 from bayes_curiosity_ros.errors import InputError
 from bayes_curiosity_ros.nodes.conversions.values import doubles
+from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
@@ -41,7 +41,7 @@ class DemonstrateConfig:
     motion: MotionConfig = field(default_factory=MotionConfig)
 
 
-class DemonstrateNode(OverridableTopics, Node):
+class DemonstrateNode(OverridableTopics, CheckedNode):
     """Joint states in; observations, actions and episode summaries out."""
 
     def __init__(self) -> None:

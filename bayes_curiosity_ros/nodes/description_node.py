@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -20,6 +19,7 @@ from visualization_msgs.msg import Marker
 from bayes_curiosity_interfaces.msg import ArmState
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.conversions.transforms import tf_message_of
+from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
@@ -61,7 +61,7 @@ class DescriptionConfig:
             raise ConfigError(f"rate_hz = {self.rate_hz}; must be above 0 and at most 1000")
 
 
-class DescriptionNode(OverridableTopics, Node):
+class DescriptionNode(OverridableTopics, CheckedNode):
     """Follows `joint_states` and `arm/state`, and draws."""
 
     def __init__(self) -> None:
@@ -97,10 +97,12 @@ class DescriptionNode(OverridableTopics, Node):
             return
         joints = dict(zip(message.name, message.position, strict=False))
         self._tf.publish(self._message(self._frames.moving(joints), message.header.stamp))
+        self._drawn_s["links"] = time.monotonic()
 
     def _draw_object(self, message: ArmState) -> None:
         if not message.object_known or not self._due("object"):
             return
+        self._drawn_s["object"] = time.monotonic()
         self._markers.publish(self._cylinder(message))
         spot, turn = message.object_pose.position, message.object_pose.orientation
         place = Transform(
@@ -122,11 +124,7 @@ class DescriptionNode(OverridableTopics, Node):
         return marker
 
     def _due(self, what: str) -> bool:
-        now = time.monotonic()
-        if now - self._drawn_s[what] < 1.0 / self.config.rate_hz:
-            return False
-        self._drawn_s[what] = now
-        return True
+        return time.monotonic() - self._drawn_s[what] >= 1.0 / self.config.rate_hz
 
 
 def main() -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from rclpy.node import Node
 from sensor_msgs.msg import Image
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.nodes.conversions.values import seconds_of
+from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import SENSOR_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
@@ -34,7 +34,7 @@ class DetectorNodeConfig:
     detector: DetectorConfig = field(default_factory=DetectorConfig)
 
 
-class DetectorNode(OverridableTopics, Node):
+class DetectorNode(OverridableTopics, CheckedNode):
     """Publishes `object_pose` in the world for every pair of images that shows the cylinder."""
 
     def __init__(self) -> None:

@@ -11,13 +11,23 @@ from rclpy.executors import Executor, MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.door import CheckedInputs
 from bayes_curiosity_ros.nodes.executor import one_thread
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, Guarded
 
 DIAGNOSTICS_S = 1.0
 
 
-class DeviceNode(Guarded, LifecycleNode):
+class PatientExecutor(MultiThreadedExecutor):
+    """Ends when callbacks under way have; rclpy's own says so, but takes ROS away from them."""
+
+    def shutdown(self, timeout_sec: float | None = None) -> bool:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._work_tracker.wait(timeout_sec)
+        return super().shutdown(timeout_sec)
+
+
+class DeviceNode(Guarded, CheckedInputs, LifecycleNode):
     """Connects its device when it is activated, and lets go of it however it ends.
 
     Args:
@@ -54,7 +64,7 @@ class DeviceNode(Guarded, LifecycleNode):
     def make_executor(self) -> Executor:
         if self.threads == 1:
             return one_thread()
-        return MultiThreadedExecutor(num_threads=self.threads)
+        return PatientExecutor(num_threads=self.threads)
 
     def close(self, reason: str) -> None:
         self.let_go(reason)

@@ -10,8 +10,8 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
 from bayes_curiosity_ros.bags.player import cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
-from bayes_curiosity_ros.environment import stay_on_this_machine
 from bayes_curiosity_ros.nodes.background import BackgroundNode
+from bayes_curiosity_ros.nodes.loopback import bind_to_loopback
 from bayes_curiosity_ros.nodes.replay_node import ReplayConfig, ReplayNode, survey
 from bayes_curiosity_ros.nodes.reproduce import Comparison, Reproduction
 
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay, compare with a live curiosity node, or drive again in simulation."""
-    stay_on_this_machine()
+    bind_to_loopback()
     if arguments.redrive:
         from bayes_curiosity_ros.bags.redrive import report
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -22,7 +23,10 @@ from bayes_curiosity_ros.bags.metadata import Topic
 from bayes_curiosity_ros.bags.player import Cue, Player, cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.nodes.conversions.recorded import replayed_bytes
+from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import run_node
 from bayes_curiosity_ros.nodes.taps import message_class
 
@@ -80,6 +84,7 @@ class ReplayPublishers:
 
     def __init__(self, node: Node, reader: BagReader, excluded: set[str]) -> None:
         self._publishers: dict[str, Publisher] = {}
+        self._topics = reader.topics
         self._unacknowledged = 0
         self.published = 0
         for topic in reader.topics.values():
@@ -93,11 +98,11 @@ class ReplayPublishers:
             self._publishers[topic.name] = node.create_publisher(kind, topic.name, _qos(topic))
 
     def publish(self, cue: Cue, full_speed: bool) -> None:
-        """The recorded bytes; at full speed, not faster than listeners take them."""
+        """As recorded, but for the run; at full speed, not faster than listeners take it."""
         publisher = self._publishers.get(cue.record.topic)
         if publisher is None:
             return
-        publisher.publish(cue.record.data)
+        publisher.publish(replayed_bytes(self._topics[cue.record.topic], cue.record.data))
         self.published += 1
         self._unacknowledged += 1
         if full_speed and self._unacknowledged >= ACKNOWLEDGED:
@@ -114,7 +119,7 @@ class ReplayPublishers:
         self._unacknowledged = 0
 
 
-class ReplayNode(Node):
+class ReplayNode(CheckedNode):
     """Replays a bag in a thread; services and a topic pause it, step it, or send it elsewhere."""
 
     def __init__(self, config: ReplayConfig | None = None) -> None:
@@ -143,6 +148,8 @@ class ReplayNode(Node):
         ):
             self.create_service(Trigger, f"replay/{name}", _answering(call))
         self.create_subscription(UInt64, "replay/seek", self._seek, 10)
+        self._status = self.create_publisher(DiagnosticStatus, "replay/status", LATCHED_QOS)
+        self._status.publish(self._about())
         self.finished = threading.Event()
         self.failed = False
         self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
@@ -191,6 +198,12 @@ class ReplayNode(Node):
             seconds, nanoseconds = divmod(now, 1_000_000_000)
             self._clock_topic.publish(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
         self._topics.publish(cue, full_speed=self.config.rate == 0)
+
+    def _about(self) -> DiagnosticStatus:
+        """Which bag this is, and which episodes can be sought."""
+        ends = {"first episode": min(self.known), "last episode": max(self.known)}
+        values = [KeyValue(key=key, value=str(value)) for key, value in ends.items()]
+        return DiagnosticStatus(name="replay", message=self.config.bag, values=values)
 
     def _seek(self, message: UInt64) -> None:
         if message.data in self.known:

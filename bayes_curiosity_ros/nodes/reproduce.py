@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from rclpy.qos import QoSProfile
-from rclpy.serialization import deserialize_message
 
 from bayes_curiosity_interfaces.msg import (
     CuriosityState,
@@ -31,7 +30,9 @@ from bayes_curiosity_ros.nodes.conversions.observations import (
     batch_of_observations,
     observation_of_message,
 )
+from bayes_curiosity_ros.nodes.conversions.recorded import message_of_record
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.runs import NOBODY
 
 WINDOW = 200  # observations under way at once
 TIMEOUT_S = 30.0
@@ -89,7 +90,9 @@ class Reproduction:
         self._updated: dict[int, float] = {}
         self._answers: dict[tuple[int, int], IntrinsicReward] = {}
         self._answered = threading.Condition()
-        self._episode: list[Observations] = []
+        self._episodes: dict[int, dict[int, Observations]] = {}  # not taken in yet, by step
+        self._over: set[int] = set()  # episodes that came to their end
+        self._cut_short: dict[int, list[int]] = {}  # steps of those that did not
         self._summary: EpisodeSummary | None = None  # of an episode that is not whole yet
         self._sent: set[tuple[int, int]] = set()
         self.result = Comparison()
@@ -107,23 +110,26 @@ class Reproduction:
         Raises:
             BagError: the curiosity node does not answer, or refuses.
         """
-        self._background.call(Reset, "curiosity/reset", Reset.Request(), TIMEOUT_S)
+        answer = self._background.call(Reset, "curiosity/reset", Reset.Request(), TIMEOUT_S)
+        if answer.status.code != Status.OK:
+            raise BagError(f"the curiosity node refused a reset: {answer.status.message}")
         self._wait_for_listener()
         self._await(lambda: self._live is not None, "the curiosity node published no state")
         for cue in cues:
-            kind = self._reader.topics[cue.record.topic].type_name
+            topic = self._reader.topics[cue.record.topic]
+            kind = topic.type_name
             if kind == OBSERVATION:
-                self._observe(deserialize_message(cue.record.data, Observation))
+                self._observe(message_of_record(topic, cue.record.data))
             elif kind == REWARD:
-                recorded = deserialize_message(cue.record.data, IntrinsicReward)
+                recorded = message_of_record(topic, cue.record.data)
                 if recorded.status.code == Status.OK:
                     self._recorded[recorded.episode, recorded.step] = _bits(recorded)
             elif kind == CURIOSITY_STATE:
-                state = decode(self._reader.topics[cue.record.topic], cue.record.data)
+                state = decode(topic, cue.record.data)
                 self._states[state.observations] = state.log_determinant
                 self._require_the_same(state)
             elif kind == SUMMARY:
-                self._summary = deserialize_message(cue.record.data, EpisodeSummary)
+                self._summary = message_of_record(topic, cue.record.data)
                 self._finish_if(self._is_whole())
         self._finish_if(True)
         self._compare()
@@ -132,13 +138,24 @@ class Reproduction:
     def _observe(self, message: Observation) -> None:
         self._await(lambda: len(self._sent) - len(self._answers) < WINDOW)
         key = message.episode, message.step
-        if key in self._sent:
-            return
+        self._finish_if(message.step == 0 and not self._came_to_end())
+        if message.step == 0:
+            self._forget(message.episode)
+        if key in self._sent or message.episode in self._over:
+            return  # again, from a learner that was started again
         self._finish_if(self._summary is not None and self._summary.episode != message.episode)
         self._sent.add(key)
+        message.run = NOBODY
         self._publisher.publish(message)
-        self._episode.append(observation_of_message(message))
+        steps = self._episodes.setdefault(message.episode, {})
+        steps[message.step] = observation_of_message(message)
         self._finish_if(self._is_whole())
+
+    def _forget(self, episode: int) -> None:
+        """An episode that was cut short is begun again: that attempt is another one."""
+        for step in self._cut_short.pop(episode, ()):
+            self._sent.discard((episode, step))
+            self._answers.pop((episode, step), None)
 
     def _is_whole(self) -> bool:
         """Whether every observation of the episode was played whose summary is there.
@@ -148,9 +165,13 @@ class Reproduction:
         summary = self._summary
         return (
             summary is not None
-            and summary.outcome != EpisodeSummary.ABORTED
-            and len(self._episode) > summary.steps
+            and self._came_to_end()
+            and len(self._episodes.get(summary.episode, ())) > summary.steps
         )
+
+    def _came_to_end(self) -> bool:
+        """Whether the episode whose summary is there was not cut short."""
+        return self._summary is None or self._summary.outcome != EpisodeSummary.ABORTED
 
     def _finish_if(self, due: bool) -> None:
         if due and self._summary is not None:
@@ -160,11 +181,15 @@ class Reproduction:
     def _finish(self, summary: EpisodeSummary) -> None:
         """All rewards first, then the update, as the learner does."""
         self._await(lambda: len(self._answers) >= len(self._sent))
-        self.result.episodes += 1
-        observations, self._episode = self._episode, []
-        if summary.outcome == EpisodeSummary.ABORTED or not observations:
+        observations = self._episodes.pop(summary.episode, {})
+        if summary.episode in self._over:
             return
-        batch = batch_of_observations(Observations.concatenate(observations))
+        self.result.episodes += 1
+        if summary.outcome == EpisodeSummary.ABORTED or not observations:
+            self._cut_short[summary.episode] = list(observations)
+            return
+        self._over.add(summary.episode)
+        batch = batch_of_observations(Observations.concatenate(list(observations.values())))
         request = Update.Request(episode=summary.episode, observations=batch)
         answer = self._background.call(Update, "curiosity/update", request, TIMEOUT_S)
         if answer.status.code != Status.OK:
@@ -210,7 +235,7 @@ class Reproduction:
 
     def _take(self, message: IntrinsicReward) -> None:
         with self._answered:
-            if (message.episode, message.step) in self._sent:
+            if message.run == NOBODY and (message.episode, message.step) in self._sent:
                 self._answers[message.episode, message.step] = message
                 self._answered.notify_all()
 

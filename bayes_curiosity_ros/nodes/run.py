@@ -17,12 +17,26 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from bayes_curiosity_ros.environment import SIGNALS, end_with_starter, stay_on_this_machine
-from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.environment import (
+    DIE_WITH_PARENT,
+    SIGNALS,
+    end_with_starter,
+    have_a_log_folder,
+)
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.failures import complain, steady_streams
 from bayes_curiosity_ros.nodes.executor import one_thread
+from bayes_curiosity_ros.nodes.loopback import bind_to_loopback, require_loopback
 
+# What ROS raises for arguments that it does not take, and where it cannot log.
+REFUSALS = (
+    rclpy_implementation.RCLError,
+    rclpy_implementation.UnknownROSArgsError,
+)
 # A signal is seen at the latest after this time in [s].
 WAKE_S = 0.1
+# Callbacks under way in other threads when a node ends are waited for so long in [s].
+LAST_CALLBACKS_S = 10.0
 # For timers that guard something: with use_sim_time, a node's own clock stands while nobody
 # publishes /clock, and its timers with it.
 STEADY_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
@@ -35,14 +49,16 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
     of a `Guarded` node still can publish and call, and a second signal while it does is harmless.
     Traffic stays on this machine unless ROS_AUTOMATIC_DISCOVERY_RANGE says otherwise.
     """
-    stay_on_this_machine()
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    steady_streams()
     ending = Ending()
     node: Node | None = None
     executor: Executor | None = None
+    failure: Exception | None = None
     reason, code = "an error", 1
     try:
+        join_graph(arguments)
         node = make()
+        require_loopback()
         executor = node.make_executor() if isinstance(node, Guarded) else one_thread()
         executor.add_node(node)
         while rclpy.ok() and not ending.wanted:
@@ -51,21 +67,40 @@ def run_node(make: Callable[[], Node], arguments: list[str] | None = None) -> in
             except rclpy_implementation.RCLError as error:
                 # A lifecycle transition that there is none of now must not end the node.
                 node.get_logger().error(f"not served: {error}")
+            if isinstance(node, Guarded):
+                node.go_on()
         reason, code = ending.wanted or "the graph was shut down", 0
     except (KeyboardInterrupt, ExternalShutdownException):
         reason, code = "the graph was shut down", 0
-    except BayesCuriosityError as error:
-        reason, code = str(error), 2
-        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+    except Exception as error:
+        reason, failure = str(error), error
     finally:
-        if not _closed(node, reason):
+        closed = _closed(node, reason)  # before anything that takes time is done
+        if failure is not None:
+            code = complain(failure, _program())
+        if not closed:
             code = 1
         if executor is not None:
-            executor.shutdown()  # while there is a context to let go of
+            executor.shutdown(LAST_CALLBACKS_S)  # while there is a context to let go of
         rclpy.try_shutdown()
         for number in SIGNALS:  # a late one must not meet an interpreter that is going down
             signal.signal(number, signal.SIG_IGN)
     return code
+
+
+def join_graph(arguments: list[str] | None = None) -> None:
+    """Let ROS take its arguments, in a process that handles signals by itself.
+
+    Raises:
+        ConfigError: it does not take them, or cannot start in this environment.
+    """
+    bind_to_loopback()
+    have_a_log_folder()
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except REFUSALS as error:
+        words = " ".join(str(error).split())
+        raise ConfigError(f"ROS does not start: {words.partition(', at /')[0]}") from error
 
 
 class Guarded:
@@ -74,6 +109,14 @@ class Guarded:
     def make_executor(self) -> Executor:
         """What to spin it with."""
         return one_thread()
+
+    def go_on(self) -> None:
+        """Called between callbacks, from which no error ends a node.
+
+        Raises:
+            BayesCuriosityError: the node cannot go on; the process ends with code 2, or with 1 if
+                it cannot close either.
+        """
 
     def close(self, reason: str) -> None:
         """Bring everything to rest; the graph is still there.
@@ -88,10 +131,14 @@ def _closed(node: Node | None, reason: str) -> bool:
     try:
         if isinstance(node, Guarded):
             node.close(reason)
-    except BayesCuriosityError as error:
-        print(f"{os.path.basename(sys.argv[0])}: {error}", file=sys.stderr)
+    except Exception as error:
+        complain(error, _program())
         return False
     return True
+
+
+def _program() -> str:
+    return os.path.basename(sys.argv[0])
 
 
 class Ending:
@@ -112,6 +159,12 @@ class Ending:
         for number in SIGNALS:
             signal.signal(number, self._note)
         end_with_starter()
+
+    @property
+    def code(self) -> int:
+        """Exit code of work that the signal cut short; launch would take any but 0 for a death."""
+        cut_short = self.wanted and DIE_WITH_PARENT not in os.environ
+        return 128 + signal.Signals[self.wanted] if cut_short else 0
 
     def _note(self, number: int, frame: object) -> None:
         self.wanted = signal.Signals(number).name

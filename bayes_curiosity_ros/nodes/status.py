@@ -16,8 +16,10 @@ from bayes_curiosity_ros.errors import (
 )
 from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmStoppedError
 from bayes_curiosity_ros.robot.supervision import NotReadyError
+from bayes_curiosity_ros.runs import OtherRunError
 
-CODES: dict[type[BayesCuriosityError], int] = {
+LONGEST = 500  # characters of a sentence
+CODES: dict[type, int] = {
     LengthError: Status.WRONG_LENGTH,
     NotFiniteError: Status.NOT_FINITE,
     ImageError: Status.WRONG_IMAGE,
@@ -29,10 +31,21 @@ CODES: dict[type[BayesCuriosityError], int] = {
     NotReadyError: Status.NOT_READY,
     ArmStoppedError: Status.STOPPED,
     ArmError: Status.FAULT,
+    OtherRunError: Status.OTHER_RUN,
 }
 
 
-def status_of(error: BayesCuriosityError) -> Status:
+def status_of(error: Exception) -> Status:
     """The status that reports `error`."""
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), Status.REJECTED)
-    return Status(code=code, message=str(error))
+    return Status(code=code, message=shortened(error))
+
+
+def shortened(error: Exception) -> str:
+    """An error in words, as many as a status may have; one that nobody foresaw with its kind."""
+    return cut(str(error) if isinstance(error, BayesCuriosityError) else f"unexpected {error!r}")
+
+
+def cut(words: str) -> str:
+    """What fits into a status."""
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"

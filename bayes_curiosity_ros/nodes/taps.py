@@ -20,11 +20,14 @@ from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.metadata import Qos, Topic
 from bayes_curiosity_ros.bags.storage import Record
 
-HEARD = "topics heard"  # in a recorder's status: those whose publishers were found
+# In a recorder's status: publishers that were found, as `publishers_of` names them, the newest
+# episode of which it is settled what was recorded, what was last heard of the learner, and what is
+# missing.
+HEARD, SETTLED, LEARNER, LACKING = "publishers heard", "episode settled", "learner", "lacking"
 DEPTH = 2000  # messages that may come between two visits
 
 
-class _NeverExecuted(CallbackGroup):
+class NeverExecuted(CallbackGroup):
     """Keeps its subscriptions out of the executor's wait set."""
 
     def can_execute(self, entity: Any) -> bool:
@@ -59,11 +62,12 @@ class Tap:
         self.missed = 0
         self.problem = ""
         self._node = node
-        self._group = _NeverExecuted()
+        self._group = NeverExecuted()
         self._qos = (ReliabilityPolicy.RELIABLE, _durability(latched))
         self._latched = latched
         self._subscription: Any = None
         self._sequence: int | None = None
+        self._begun = False
         self._publishers = 1
         if type_name:
             self._subscribe()
@@ -80,9 +84,14 @@ class Tap:
             self._subscribe()
 
     @property
-    def heard(self) -> bool:
-        """Whether a publisher was found."""
-        return bool(self._infos())
+    def reliable(self) -> bool:
+        """Whether whatever is published should come."""
+        return self._qos[0] == ReliabilityPolicy.RELIABLE
+
+    @property
+    def heard(self) -> list[str]:
+        """The publishers that were found."""
+        return publishers_of(self.name, self._infos())
 
     def take(self) -> list[Record]:
         """All that has come since the last visit."""
@@ -135,13 +144,18 @@ class Tap:
     def _follow(self, sequence: int | None) -> None:
         """Notice what the middleware lost before us; only a lone publisher counts up by one."""
         if sequence is None or self._publishers != 1:
-            self._sequence = None
+            self._sequence, self._begun = None, True
             return
-        if self._sequence is None and not self._latched:
+        if not self._begun and not self._latched:
             self.missed = sequence - 1
         elif self._sequence is not None and sequence > self._sequence + 1:
             self.lost += sequence - self._sequence - 1
-        self._sequence = sequence
+        self._sequence, self._begun = sequence, True
+
+
+def publishers_of(topic: str, infos: list[TopicEndpointInfo]) -> list[str]:
+    """A word for each publisher of a topic, which no other process's publisher has."""
+    return [f"{topic}@{bytes(info.endpoint_gid).hex()}" for info in infos]
 
 
 def message_class(type_name: str) -> Any:

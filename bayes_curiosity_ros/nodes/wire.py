@@ -23,6 +23,8 @@ from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 
+from bayes_curiosity_ros.errors import InputError
+
 HEADER = b"\x00\x01\x00\x00"  # of bytes in plain CDR, little endian
 LENGTH = struct.Struct("<I")
 NUMBERS = {
@@ -34,6 +36,10 @@ NUMBERS = {
     "int32": "i",
     "double": "d",
 }
+
+
+class BrokenMessageError(InputError):
+    """Bytes that are no message of their type."""
 
 
 class WirePublisher(Publisher):
@@ -49,21 +55,25 @@ class Taking:
     Args:
         kind: type of the messages.
         callback: called with each message.
+
+    Attributes:
+        kind: as given.
+        callback: as given.
     """
 
     def __init__(self, kind: type, callback: Callable[[Any], None]) -> None:
-        self._kind, self._callback = kind, callback
+        self.kind, self.callback = kind, callback
 
     def __call__(self, data: bytes) -> None:
-        self._callback(read(self._kind, data))
+        self.callback(read(self.kind, data))
 
 
-def unserved(kind: type, subscription: Subscription) -> Iterator[Any]:
-    """Messages of this type that came to a subscription, and no callback took yet."""
+def unserved(kind: type, subscription: Subscription) -> Iterator[bytes]:
+    """Messages of this type that came to a subscription, and no callback took yet, as bytes."""
     handle = subscription.handle
     with handle:
         while (taken := handle.take_message(kind, True)) is not None:
-            yield read(kind, taken[0])
+            yield taken[0]
 
 
 def fresh(kind: type) -> Any:
@@ -79,14 +89,21 @@ def write(message: Any) -> bytes:
 
 
 def read(kind: type, data: bytes) -> Any:
-    """What `deserialize_message` gives; whatever is not as expected is left to that."""
+    """What `deserialize_message` gives; whatever is not as expected is left to that.
+
+    Raises:
+        BrokenMessageError: the bytes are no such message.
+    """
     plan = _plan(kind)
     if plan is not None and data[:2] == HEADER[:2]:
         try:
             return plan.read(data[len(HEADER) :])
         except (struct.error, ValueError):
             pass
-    return deserialize_message(data, kind)
+    try:
+        return deserialize_message(data, kind)
+    except (RuntimeError, MemoryError) as error:
+        raise BrokenMessageError(f"{len(data)} bytes are no {kind.__name__}: {error}") from error
 
 
 class _Array:
@@ -243,7 +260,17 @@ def _plan(kind: Any) -> _Plan | None:
     """None where messages are not made as those that we know."""
     slots = {f"_{name}" for name in kind.get_fields_and_field_types()}
     known = sys.byteorder == "little" and slots <= set(kind.__slots__)
-    return _Plan(kind) if known else None
+    return _Plan(kind) if known and all(map(_is_known, _forms(kind))) else None
+
+
+def _forms(kind: Any) -> Iterator[str]:
+    """Types of all that is in a message, as ROS writes them; arrays of messages are one."""
+    for form in kind.get_fields_and_field_types().values():
+        yield from _forms(_kind(form)) if "/" in form and "<" not in form else [form]
+
+
+def _is_known(form: str) -> bool:
+    return form.removeprefix("sequence<").removesuffix(">") in (*NUMBERS, "string")
 
 
 def _leaves(kind: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -87,6 +87,12 @@ class ArmConfig:
     speed_fraction: float = 0.65
     gripper: GripperConfig | None = None
 
+    @property
+    def all_joints(self) -> tuple[str, ...]:
+        """The controlled joints, then those of the gripper."""
+        gripper = self.gripper
+        return self.joints if gripper is None else self.joints + gripper.fingers + gripper.tips
+
     def __post_init__(self) -> None:
         require_positive(self, "armature_kg_m2", "servo_rad_s", "speed_fraction")
         require_nonnegative(self, "friction_nm")
@@ -244,6 +250,9 @@ class WorldConfig:
         return round(self.control_step_s / self.physics_step_s)
 
 
+LEAST_OVERSPEED = 2.0
+
+
 @dataclass(frozen=True)
 class SafetyConfig:
     """Bounds on what may be commanded; see `robot.safety`.
@@ -258,6 +267,8 @@ class SafetyConfig:
         table_height_m: no link or fingertip below this, plus the clearance.
         collisions: whether to check poses for collision, table and workspace. Off in simulated
             learning, where a collision is an outcome; on for every real arm.
+        max_overspeed: a joint that was measured to move so many times as fast as its limit stops
+            the arm: no command asked for that. At least 2, as 1.5 can be a servo that catches up.
     """
 
     joint_margin_rad: float = 0.1
@@ -269,9 +280,16 @@ class SafetyConfig:
     workspace_upper_m: Point = (0.95, 0.8, 1.25)
     table_height_m: float = 0.0
     collisions: bool = True
+    max_overspeed: float = 2.5
 
     def __post_init__(self) -> None:
         require_nonnegative(self, "joint_margin_rad")
+        require_finite(self, "max_overspeed")
+        if self.max_overspeed < LEAST_OVERSPEED:
+            raise ConfigError(
+                f"safety.max_overspeed = {self.max_overspeed} is below {LEAST_OVERSPEED}: a servo "
+                "that catches up would stop the arm"
+            )
         require_positive(self, "clearance_m", "max_acceleration_rad_s2")
         require_finite(self, "workspace_lower_m", "workspace_upper_m", "table_height_m")
         for name in ("max_velocity_rad_s", "max_step_rad"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.errors import ConfigError, NotFiniteError
 from bayes_curiosity_ros.robot.world import World
 
 WORLD = "world"
@@ -61,12 +62,24 @@ class LinkFrames:
         self.fixed = [self._relative(body) for body in bodies if not model.body_jntnum[body]]
 
     def moving(self, joints: dict[str, float]) -> list[Transform]:
-        """Transforms of links with a joint, for angles by name in [rad]; others are ignored."""
-        for name, angle in joints.items():
-            if name in self._joints:
-                self._data.qpos[self._joints[name]] = angle
+        """Transforms of links with a joint, for angles by name in [rad]; others are ignored.
+
+        Raises:
+            NotFiniteError: an angle is NaN or infinite; nothing changed.
+        """
+        ours = {name: angle for name, angle in joints.items() if name in self._joints}
+        for name, angle in ours.items():
+            if not math.isfinite(angle):
+                raise NotFiniteError(f"{name} = {angle} rad; angles must be finite")
+        for name, angle in ours.items():
+            self._data.qpos[self._joints[name]] = angle
         mujoco.mj_kinematics(self._model, self._data)
         return [self._relative(body) for body in self._moving]
+
+    def in_world(self, link: str) -> Transform:
+        """Where a link is in the world, for the angles given last."""
+        body = self._data.body(link)
+        return Transform(WORLD, link, body.xpos.copy(), body.xquat.copy())
 
     def _relative(self, body: int) -> Transform:
         data, parent = self._data, int(self._model.body_parentid[body])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -42,8 +43,34 @@ class Pose:
         x /= np.linalg.norm(x)
         return Pose(np.asarray(position, float), np.stack([x, np.cross(z, x), z], axis=1))
 
+    @staticmethod
+    def of(position: np.ndarray, quaternion: np.ndarray) -> Pose:
+        """A frame turned by a unit quaternion w, x, y, z.
+
+        Raises:
+            InputError: it is none.
+        """
+        length = float(np.linalg.norm(quaternion))
+        if not abs(length - 1.0) < UNIT:
+            raise InputError(
+                f"quaternion w, x, y, z = {np.asarray(quaternion).tolist()} has length "
+                f"{length:.3f}; it must be 1"
+            )
+        return Pose(np.asarray(position, float), mink.SO3(quaternion / length).as_matrix())
+
+    def turn_to(self, other: Pose) -> np.ndarray:
+        """(3,) axis times angle in [rad] that turns this frame as the other is, in the world."""
+        return mink.SO3.from_matrix(other.rotation @ self.rotation.T).log()
+
 
 DOWN = np.array([0.0, 0.0, -1.0])
+# Quaternions may be so much longer or shorter than 1.
+UNIT = 0.01
+
+
+def turned(rotation: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """A rotation matrix turned about an axis of the world: axis times angle in [rad], (3,)."""
+    return mink.SO3.exp(turn).as_matrix() @ rotation
 
 
 @dataclass(frozen=True)
@@ -167,11 +194,12 @@ class Kinematics:
 
     def _solve(self, duration_s: float) -> np.ndarray:
         arguments = (self._configuration, [self._task], duration_s, "daqp", self.config.damping)
-        try:
-            return mink.solve_ik(*arguments, limits=self._limits)
-        except mink.NoSolutionFound:
-            # Already closer than the clearance: only the hard limits can be met.
-            return mink.solve_ik(*arguments, limits=self._limits[:2])
+        # Already closer than the clearance, only the joints' limits can be met; further beyond
+        # those than a step leads back, only their speeds.
+        for limits in (self._limits, self._limits[:2]):
+            with suppress(mink.NoSolutionFound):
+                return mink.solve_ik(*arguments, limits=limits)
+        return mink.solve_ik(*arguments, limits=self._limits[1:2])
 
 
 def _se3(pose: Pose) -> mink.SE3:

@@ -47,7 +47,7 @@ class SafetyFilter:
         self._hard = world.lower_rad, world.upper_rad
         self._lower = world.lower_rad + config.joint_margin_rad
         self._upper = world.upper_rad - config.joint_margin_rad
-        self._speed = _speed_limits(robot, world.max_velocity_rad_s)
+        self._speed = speed_limits(robot, world.max_velocity_rad_s)
         self._step = np.inf if config.max_step_rad is None else config.max_step_rad
         self._acceleration = np.empty(len(self._names))
         self._acceleration[:] = config.max_acceleration_rad_s2
@@ -148,6 +148,24 @@ class SafetyFilter:
         touching = np.flatnonzero(self.checker.check(poses, fingers))
         found = self.checker.explain(poses[touching[0]], finger_rad) if len(touching) else []
         return self._outside(goal) + found
+
+    def overspeed(self, moved: np.ndarray, elapsed_s: float) -> str:
+        """Which joints moved faster than any permitted command moves them, in words; or nothing.
+
+        What is commanded keeps to the limits; what pushes the arm, or a weak joint of an arm that
+        pushes itself off something, does not.
+
+        Args:
+            moved: (J,) angles between two measurements in [rad].
+            elapsed_s: time between them; a control step counts as no less than one.
+        """
+        shares = np.abs(moved) / max(elapsed_s, self._dt) / self._speed
+        return "; ".join(
+            f"{name} moved at {share * limit:.2f} rad/s, {share:.1f} times its limit of "
+            f"{limit:.2f}: something pushes the arm"
+            for name, share, limit in zip(self._names, shares, self._speed, strict=True)
+            if share > self.config.max_overspeed
+        )
 
     def _limit(
         self, position: np.ndarray, before: np.ndarray, wanted: np.ndarray
@@ -289,7 +307,12 @@ def _alone(value: float | None) -> np.ndarray | None:
     return None if value is None else np.array([value])
 
 
-def _speed_limits(robot: RobotConfig, hardware: np.ndarray) -> np.ndarray:
+def speed_limits(robot: RobotConfig, hardware: np.ndarray) -> np.ndarray:
+    """(J,) largest speed of each joint in [rad/s], given what the arm itself can do.
+
+    Raises:
+        ConfigError: the configured ones are too many, too few or beyond that.
+    """
     speeds = robot.safety.max_velocity_rad_s
     if speeds is None:
         return robot.arm.speed_fraction * hardware

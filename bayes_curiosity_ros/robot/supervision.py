@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+
 from bayes_curiosity_ros.configuration.settings import require_positive
-from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.robot.arms.arm import ArmError
+from bayes_curiosity_ros.errors import ConfigError, LengthError, NotFiniteError, StepError
+from bayes_curiosity_ros.robot.arms.arm import ArmError, ArmStoppedError
 
 
 class NotReadyError(ArmError):
@@ -70,3 +73,56 @@ class Counters:
     limited: int = 0
     rejected: int = 0
     stops: int = 0
+
+
+def require_active(state: State, reason: str) -> None:
+    """Refuse to move an arm that may not move in this state, for the reason it is in it."""
+    if state == State.INACTIVE:
+        raise NotReadyError(f"the arm is not active: {reason}")
+    if state == State.STOPPED:
+        raise ArmStoppedError(reason)
+    if state == State.FAULT:
+        raise ArmError(reason)
+
+
+def check_command(deltas: np.ndarray, gripper: float, joints: int) -> None:
+    """Refuse a command that no arm of so many joints could carry out.
+
+    Raises:
+        LengthError: it is for another number of joints.
+        NotFiniteError: it has NaN, infinity, or a gripper beyond open and closed.
+    """
+    if deltas.shape != (joints,):
+        raise LengthError(f"{deltas.size} joint deltas for {joints} joints")
+    if not all(map(math.isfinite, (*deltas.tolist(), gripper))):
+        raise NotFiniteError(
+            f"joint deltas {deltas.tolist()}, gripper {gripper}; all must be finite"
+        )
+    if not 0.0 <= gripper <= 1.0:
+        raise NotFiniteError(f"gripper = {gripper}; 0 is open and 1 closed")
+
+
+def check_step(given: tuple[int, int], expected: tuple[int, int] | None, most: int) -> None:
+    """Refuse a command that is not the next one.
+
+    Args:
+        given: its episode and step.
+        expected: those that come next; None where no episode is under way.
+        most: number of steps in an episode.
+
+    Raises:
+        NotReadyError: no episode is under way.
+        StepError: it is repeated, skips one, is of another episode, or of one too long.
+    """
+    if expected is None:
+        raise NotReadyError(
+            f"no episode is under way for action ({given[0]}, {given[1]}); "
+            "call arm/reset_episode first"
+        )
+    if given != expected:
+        raise StepError(
+            f"action of episode {given[0]}, step {given[1]}; expected episode {expected[0]}, "
+            f"step {expected[1]}"
+        )
+    if given[1] >= most:
+        raise StepError(f"step {given[1]} exceeds max_episode_steps; reset the episode")

@@ -7,7 +7,6 @@ the state first and an order to the arm then, which is repeated until standstill
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,12 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from bayes_curiosity_ros.errors import (
-    BayesCuriosityError,
-    LengthError,
-    NotFiniteError,
-    StepError,
-)
+from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.robot.arms.arm import (
     Arm,
     ArmError,
@@ -30,17 +24,22 @@ from bayes_curiosity_ros.robot.arms.arm import (
     PlacedArm,
 )
 from bayes_curiosity_ros.robot.decisions import REFUSALS
+from bayes_curiosity_ros.robot.resting import RestingLook
 from bayes_curiosity_ros.robot.stopping import Stopping
-from bayes_curiosity_ros.robot.supervision import Counters, NotReadyError, State, SupervisorConfig
+from bayes_curiosity_ros.robot.supervision import (
+    Counters,
+    NotReadyError,
+    State,
+    SupervisorConfig,
+    check_command,
+    check_step,
+    require_active,
+)
 
 T = TypeVar("T")
 
 # Longest wait for standstill before a motion, a release or the end of an activation, in [s].
 SETTLE_S = 2.0
-# Time between two looks at an arm at rest, in [s].
-POLL_S = 0.1
-# An answer that is late at rest endangers nobody; so many in a row are a fault.
-MISSES = 2
 WHAT_NEXT = "call arm/release when the cause is removed"
 
 
@@ -73,13 +72,14 @@ class ArmSupervisor:
         self._clock = clock
         self._lock = threading.RLock()
         self._stopping = Stopping(arm, clock, pause)
-        self._confirmed = False
-        self._kept = False  # not active, but connected until it stands
+        self._confirmed = self._halted = self._kept = False
+        self._activation = threading.Lock()
+        self._activation_s = 0.0  # longest time that one takes, its own waits together
+        self._retired = ""  # why it is never to be active again
         self._episode: int | None = None
         self._step = 0
         self._last_command_s: float | None = None
-        self._halted = False
-        self._polled_s, self._misses = 0.0, 0
+        self._look = RestingLook(arm, config.move_timeout_s, clock)
 
     @property
     def step(self) -> tuple[int, int]:
@@ -93,20 +93,17 @@ class ArmSupervisor:
             BayesCuriosityError: not active; `reason` says why. An arm that moves and cannot be
                 stopped stays connected and in fault until `watch` has seen it stand.
         """
-        if self.state == State.INACTIVE:
-            self._connect(timeout_s)
-        try:
-            self._stopping.require_rest(SETTLE_S)
-        except ArmError as error:
-            if not self._stopping.under_way:
-                self.abandon(f"cannot activate: {error}")
-                raise
-            self._kept = True
-            self._cry_out()
-            raise
-        self.arm.release()
-        self._kept = self._halted = False
-        self._become(State.READY, "", unlatch=True)
+        with self._activation:
+            self._activation_s = timeout_s + 3.0 * SETTLE_S
+            if self.state == State.INACTIVE:
+                self._connect(timeout_s)
+            self._find_at_rest()
+            if self._retired:
+                self.abandon(f"stopped: {self._retired}")
+                raise NotReadyError(f"the arm is not activated any more: {self._retired}")
+            self.arm.release()
+            self._kept = self._halted = False
+            self._become(State.READY, "", unlatch=True)
 
     def deactivate(self, reason: str, timeout_s: float = SETTLE_S) -> None:
         """Stop the arm, see it stand still, and let go of it.
@@ -122,6 +119,18 @@ class ArmSupervisor:
             self._cry_out()
             raise ArmError(self.reason)
         self.abandon(f"stopped: {reason}")
+
+    def retire(self, reason: str, timeout_s: float) -> None:
+        """Deactivate for good: an activation under way in another thread does not get through.
+
+        Raises:
+            ArmError: as `deactivate`, or the activation did not end in time.
+        """
+        self._retired = reason
+        if not self._activation.acquire(timeout=self._activation_s):
+            raise ArmError(f"it is still being activated after {self._activation_s} s")
+        self._activation.release()
+        self.deactivate(reason, timeout_s)
 
     def abandon(self, reason: str) -> None:
         """Let go of the arm, whether or not it stands still."""
@@ -139,7 +148,7 @@ class ArmSupervisor:
 
     def reset_episode(self, episode: int, seed: int, confirmed: bool) -> ArmState:
         """Bring arm and object to the start of an episode."""
-        self._require_active()
+        require_active(self.state, self.reason)
         if self.config.confirm_resets and not (confirmed or self._confirmed):
             reason = (
                 f"episode {episode} waits for the operator: clear the cell, place the object, "
@@ -153,6 +162,10 @@ class ArmSupervisor:
         self._episode, self._step = episode, 0
         self._become(State.READY, "")
         return state
+
+    def measure(self) -> ArmState:
+        """The arm's state, for a command that depends on it; one that cannot tell is in fault."""
+        return self._guarded(lambda: self.arm.state(self.config.move_timeout_s))
 
     def act(self, episode: int, step: int, deltas: np.ndarray, gripper: float) -> Executed:
         """Carry out one command.
@@ -169,8 +182,7 @@ class ArmSupervisor:
             raise
         self._unhalt()
         self._become(State.MOVING, self.reason if self.state == State.MOVING else "")
-        # The watchdog counts from when a motion ends, not from when it began.
-        self._last_command_s = None
+        self._last_command_s = None  # the watchdog counts from when a motion ends
         try:
             executed = self._guarded(lambda: self._move(deltas, gripper))
         finally:
@@ -186,7 +198,7 @@ class ArmSupervisor:
 
     def home(self) -> ArmState:
         """Go to the ready pose; ends the episode."""
-        self._require_active()
+        require_active(self.state, self.reason)
         self._begin_way("on the way home")
         state = self._guarded(self._home)
         self._become(State.READY, "")
@@ -197,8 +209,7 @@ class ArmSupervisor:
         if self.state == State.INACTIVE:
             self.counters.stops += 1
             return
-        said = f"stopped: {reason}; call arm/release to go on"
-        self._latch(State.STOPPED, said, reason)
+        self._latch(State.STOPPED, f"stopped: {reason}; call arm/release to go on", reason)
 
     def release(self) -> None:
         """Allow motion again; clears a fault. The next episode begins with a reset.
@@ -223,20 +234,47 @@ class ArmSupervisor:
         """Halt when commands have ceased, stop what should stand, look for faults at rest.
 
         To be called every few hundredths of a second. Whether state or reason changed.
+
+        Raises:
+            Exception: what nobody foresaw; the arm is in fault, and is stopped.
         """
-        before = self.state, self.reason
-        self.arm.keep_alive()
+        before, failed = (self.state, self.reason), None
+        for look in (self.arm.keep_alive, self._look_after):
+            try:
+                look()
+            except Exception as error:  # of whatever kind, it may not skip a stop
+                failed = failed or error
+        if failed is not None:
+            if self.state not in (State.INACTIVE, State.FAULT):
+                self._fault(failed)
+            raise failed
+        return (self.state, self.reason) != before
+
+    def _look_after(self) -> None:
         if self._stopping.under_way:
             self._go_on_stopping()
         elif not self._halt_if_silent():
             self._look_for_faults()
-        return (self.state, self.reason) != before
 
     def _connect(self, timeout_s: float) -> None:
+        if self._retired:
+            raise NotReadyError(f"the arm is not activated any more: {self._retired}")
         try:
             self.arm.connect(timeout_s)
         except BayesCuriosityError as error:
             self.abandon(f"cannot activate: {error}")
+            raise
+
+    def _find_at_rest(self) -> None:
+        """Measure that the arm stands before it is active."""
+        try:
+            self._stopping.require_rest(SETTLE_S)
+        except ArmError as error:
+            if self._stopping.under_way:
+                self._kept = True  # not active, but connected until it stands
+                self._cry_out()
+            else:
+                self.abandon(f"cannot activate: {error}")
             raise
 
     def _halt_if_silent(self) -> bool:
@@ -286,52 +324,17 @@ class ArmSupervisor:
                 self._become(State.FAULT, reason, unlatch=True)
 
     def _look_for_faults(self) -> None:
-        """An arm can fail at rest, too. A simulated one has no faults."""
+        """A simulated arm has none."""
         resting = (State.READY, State.WAITING_FOR_OPERATOR, State.STOPPED)
-        due = self._clock() - self._polled_s >= POLL_S
-        if self.state not in resting or not due or self._placed is not None:
-            return
-        self._polled_s = self._clock()
-        try:
-            self.arm.state(self.config.move_timeout_s)
-        except ArmError as error:
-            self._misses += 1
-            if self._misses >= MISSES and self.state in resting:
-                self._fault(error)
-        else:
-            self._misses = 0
+        looks = self.state in resting and self._placed is None
+        if looks and (error := self._look.trouble()) and self.state in resting:
+            self._fault(error)
 
     def _check(self, episode: int, step: int, deltas: np.ndarray, gripper: float) -> None:
-        self._require_active()
-        joints = len(self.arm.joint_names)
-        if deltas.shape != (joints,):
-            raise LengthError(f"{deltas.size} joint deltas for {joints} joints")
-        if not all(map(math.isfinite, (*deltas.tolist(), gripper))):
-            raise NotFiniteError(
-                f"joint deltas {deltas.tolist()}, gripper {gripper}; all must be finite"
-            )
-        if not 0.0 <= gripper <= 1.0:
-            raise NotFiniteError(f"gripper = {gripper}; 0 is open and 1 closed")
-        if self._episode is None:
-            raise NotReadyError(
-                f"no episode is under way for action ({episode}, {step}); "
-                "call arm/reset_episode first"
-            )
-        if (episode, step) != (self._episode, self._step):
-            raise StepError(
-                f"action of episode {episode}, step {step}; expected episode {self._episode}, "
-                f"step {self._step}"
-            )
-        if step >= self.config.max_episode_steps:
-            raise StepError(f"step {step} exceeds max_episode_steps; reset the episode")
-
-    def _require_active(self) -> None:
-        if self.state == State.INACTIVE:
-            raise NotReadyError(f"the arm is not active: {self.reason}")
-        if self.state == State.STOPPED:
-            raise ArmStoppedError(self.reason)
-        if self.state == State.FAULT:
-            raise ArmError(self.reason)
+        require_active(self.state, self.reason)
+        check_command(deltas, gripper, len(self.arm.joint_names))
+        expected = None if self._episode is None else self.step
+        check_step((episode, step), expected, self.config.max_episode_steps)
 
     def _begin_way(self, reason: str) -> None:
         """Before a motion that is no step of an episode: the episode is over, the arm at rest."""
@@ -348,9 +351,8 @@ class ArmSupervisor:
         return self.arm.state(self.config.move_timeout_s)
 
     def _move(self, deltas: np.ndarray, gripper: float) -> Executed:
-        timeout_s = self.config.move_timeout_s
         execute = self.arm.rehearse if self.config.dry_run else self.arm.move
-        return execute(deltas, gripper, timeout_s)
+        return execute(deltas, gripper, self.config.move_timeout_s)
 
     def _home(self) -> ArmState:
         if not self.config.dry_run:

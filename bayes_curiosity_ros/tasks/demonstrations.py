@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from zipfile import BadZipFile
 import numpy as np
 
 from bayes_curiosity_ros.errors import ConfigError, ModelFileError
+from bayes_curiosity_ros.files import read_zip, reason_of, sealed_zip, write_atomically
 from bayes_curiosity_ros.tasks.simulation import Simulation
 from bayes_curiosity_ros.tasks.task import Task
 
 KIND = "bayes_curiosity demonstrations 1"
+MOST_PAIRS = 10**9  # that a command line may ask for
 
 
 @dataclass(frozen=True)
@@ -63,16 +66,15 @@ class Demonstrations:
     config: DemonstrationConfig
 
     def save(self, path: Path) -> None:
-        """Write an .npz file: whole, or not at all."""
+        """Write an .npz file with a checksum: whole, or not at all."""
         arrays = {"vectors": self.vectors, "actions": self.actions}
         if self.images is not None:
             arrays["images"] = self.images
         about = {"kind": KIND, "task": self.task, "episodes": self.episodes}
         about |= {"successes": self.successes, "config": vars(self.config)}
-        temporary = path.with_name(path.name + ".part")
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
-        temporary.replace(path)
+        file = io.BytesIO()
+        np.savez_compressed(file, about=np.array(json.dumps(about)), **arrays)  # type: ignore[arg-type]
+        write_atomically(path, sealed_zip(file.getvalue()))
 
     @staticmethod
     def load(path: Path) -> Demonstrations:
@@ -81,26 +83,30 @@ class Demonstrations:
         Raises:
             ModelFileError: missing, damaged, or of another kind.
         """
+        remedy = "make one with `bayes-curiosity demos`"
+        file = read_zip(path, "file of demonstrations", remedy)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            about: dict[str, Any] = json.loads(str(arrays["about"]))
-            if about.get("kind") != KIND:
-                raise ModelFileError(f"{path}: kind {about.get('kind')!r}, expected {KIND!r}")
-            return Demonstrations(
-                about["task"],
-                arrays["vectors"],
-                arrays.get("images"),
-                arrays["actions"],
-                about["episodes"],
-                about["successes"],
-                DemonstrationConfig(**about["config"]),
-            )
-        except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
+            with np.load(file, allow_pickle=False) as content:
+                return _demonstrations(path, {name: content[name] for name in content.files})
+        except (OSError, EOFError, ValueError, TypeError, KeyError, BadZipFile) as error:
             raise ModelFileError(
-                f"{path}: not a file of demonstrations ({error}); make one with "
-                "`bayes-curiosity demos`"
+                f"{path}: not a file of demonstrations ({reason_of(error)}); {remedy}"
             ) from error
+
+
+def _demonstrations(path: Path, arrays: Mapping[str, np.ndarray]) -> Demonstrations:
+    about: dict[str, Any] = json.loads(str(arrays["about"]))
+    if about.get("kind") != KIND:
+        raise ModelFileError(f"{path}: kind {about.get('kind')!r}, expected {KIND!r}")
+    return Demonstrations(
+        about["task"],
+        arrays["vectors"],
+        arrays.get("images"),
+        arrays["actions"],
+        about["episodes"],
+        about["successes"],
+        DemonstrationConfig(**about["config"]),
+    )
 
 
 def collect(

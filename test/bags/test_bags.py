@@ -10,6 +10,7 @@ from mcap_ros2.decoder import DecoderFactory
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
+from bayes_curiosity_ros.bags.checksums import FORMAT
 from bayes_curiosity_ros.bags.definitions import find_definition
 from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
@@ -212,6 +213,55 @@ def test_damage_anywhere_is_survived_and_named(tmp_path, compression):
         assert len(read) == 2 or reader.losses, f"byte {at}"
         lossy += bool(reader.losses)
     assert lossy > 3
+
+
+@pytest.mark.parametrize("name", ["bag_0", "metadata"])
+def test_no_damage_is_silent(tmp_path, layout, name):
+    """A flipped bit, a cut, a piece of noise: the same messages, a loss, or an error in a line."""
+
+    def read():
+        reader = BagReader(tmp_path / "bag")
+        records = list(reader.records())
+        topics = {
+            name: (t.type_name, t.definition.text, t.qos) for name, t in reader.topics.items()
+        }
+        return (records, reader.about, topics), reader.losses
+
+    write_bag(tmp_path / "bag", Run(episodes=2, steps=3), **layout)
+    (file,) = (tmp_path / "bag").glob(f"{name}.*")
+    whole, sound = file.read_bytes(), read()[0]
+    for data in damaged(whole, 50):
+        file.write_bytes(data)
+        try:
+            found, losses = read()
+        except BagError as error:
+            found, losses = None, str(error).splitlines()
+        assert len(losses) == 1 if found is None else losses or found == sound
+
+
+def damaged(whole, count):
+    rng = np.random.default_rng(0)
+    for number, at in enumerate(rng.integers(0, len(whole), count)):
+        data = bytearray(whole)
+        if number % 4 == 0:
+            del data[at:]
+        elif number % 4 == 1:
+            data[at : at + 64] = rng.bytes(len(data[at : at + 64]))
+        else:
+            data[at] ^= 1 << rng.integers(8)
+        yield data
+
+
+def test_a_bag_of_before_there_were_checksums_is_read(tmp_path, layout):
+    """As another program's: without a word on damage, and that is said."""
+    _, records = write_bag(tmp_path / "bag", **layout)
+    file = tmp_path / "bag" / "metadata.yaml"
+    lines = [line for line in file.read_text().splitlines() if "checksum" not in line]
+    file.write_text("\n".join(lines).replace(FORMAT, "bayes_curiosity_bag/1"))
+    reader = BagReader(tmp_path / "bag")
+    assert same(reader.records(), records)
+    assert not reader.checked
+    assert reader.losses == []
 
 
 def test_a_missing_file_is_named(tmp_path):

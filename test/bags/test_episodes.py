@@ -63,7 +63,8 @@ def test_pairs_leave_out_steps_without_an_action(tmp_path):
 
 def rewritten(path, change):
     """A bag of the records that `change` makes of a whole run's."""
-    write_records(path, change(list(Run().records())))
+    records = enumerate(change(list(Run().records())))
+    write_records(path, [each._replace(received_ns=time_ns) for time_ns, each in records])
     return episodes_of(path)
 
 
@@ -80,12 +81,56 @@ def test_lost_and_doubled_messages_are_named(tmp_path):
     (first, second, third), _ = rewritten(tmp_path / "bag", change)
     assert first.faults == (
         "1 of 6 observations missing, the first at step 2",
-        "1 messages came twice; the first of each counts",
+        "1 messages came twice; the last of each counts",
     )
     np.testing.assert_array_equal(first.steps, [0, 1, 3, 4, 5])
     assert second.faults == ("1 intrinsic rewards missing, the first at step 2",)
     assert np.isnan(second.reward[2])
     assert third.faults == ()
+
+
+def test_a_topic_that_came_seconds_late_is_not_missing(tmp_path):
+    """A message was lost on the way: the middleware held back its topic until it came again."""
+    records, step_ns = list(Run(episodes=12).records()), 20_000_000
+    timed = [each._replace(received_ns=i * step_ns) for i, each in enumerate(records)]
+    late = [
+        each._replace(received_ns=each.received_ns + 2_500_000_000)
+        if each.topic == "/observation"
+        else each
+        for each in timed
+    ]
+    write_records(tmp_path / "bag", sorted(late, key=lambda each: each.received_ns))
+    episodes, _ = episodes_of(tmp_path / "bag")
+    assert [(episode.id, episode.faults) for episode in episodes] == [(i, ()) for i in range(12)]
+
+
+def test_an_episode_that_was_begun_again_is_its_last_attempt(tmp_path):
+    """A node was lost in mid-episode: the first attempt ends with ABORTED, or with nothing."""
+
+    def change(records):
+        cut = next(i for i, r in enumerate(records) if r.topic == "/episode")
+        yield from records[: cut // 2]
+        yield from records
+
+    whole, _ = rewritten(tmp_path / "whole", list)
+    again, _ = rewritten(tmp_path / "bag", change)
+    assert [episode.id for episode in again] == [episode.id for episode in whole]
+    for ours, theirs in zip(again, whole, strict=True):
+        assert ours.faults == ()
+        assert ours.outcome == theirs.outcome
+        np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+        np.testing.assert_array_equal(ours.reward, theirs.reward)
+
+
+def test_episodes_that_a_restarted_learner_ran_again_are_given_out_once(tmp_path):
+    """It was killed in the last one, and began again with the first or a later one."""
+    records = list(Run().records())
+    ends = [i + 1 for i, r in enumerate(records) if r.topic == "/episode"]
+    for number, start in enumerate((0, *ends[:-1])):
+        again = [*records[: ends[-1] - 6], *records[start:]]
+        episodes, _ = rewritten(tmp_path / f"bag_{number}", lambda _, again=again: again)
+        assert [episode.id for episode in episodes if episode.learnt_from] == [0, 1, 2]
+        assert all(episode.faults == () for episode in episodes)
 
 
 def test_an_unfinished_episode_is_named(tmp_path):

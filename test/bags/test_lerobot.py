@@ -55,6 +55,7 @@ def test_info_describes_every_column(made):
         "action": ("float32", [7]),
         "next.done": ("bool", [1]),
         "next.success": ("bool", [1]),
+        "complementary_info.is_intervention": ("bool", [1]),
         "next.intrinsic_reward": ("float32", [1]),
         "observation.images.color": ("image", [8, 8, 3]),
         "depth": ("float32", [8, 8]),

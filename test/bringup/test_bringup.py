@@ -10,7 +10,7 @@ import yaml
 
 from bayes_curiosity_ros.bringup.arguments import arguments, robot_of
 from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
-from bayes_curiosity_ros.bringup.up import command_of, words_of
+from bayes_curiosity_ros.bringup.up import OTHERS, command_of, respawn_of, words_of
 from bayes_curiosity_ros.cli import build_parser
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.errors import ConfigError
@@ -100,6 +100,21 @@ def test_the_curiosity_node_runs_for_a_bonus_that_is_a_node(bonus):
     assert found["learner"].parameters["bonus"] == bonus
 
 
+def test_a_person_demonstrates_in_the_learners_place():
+    found = specs(demonstrations="3", record="true", task="grasp", seed="7")
+    assert list(found) == ["arm", "camera", "description", "recorder", "drive"]
+    parameters = found["drive"].parameters
+    assert (parameters["episodes"], parameters["task"], parameters["seed"]) == (3, "grasp", 7)
+    assert parameters["operator_confirmed"]
+    assert parameters["pauses"]
+    real = specs(demonstrations="3", arm="moveit")["drive"]
+    assert not real.parameters["operator_confirmed"]
+    assert not real.parameters["pauses"]  # its watchdog would end the episode
+    assert respawn_of(real) is None
+    with pytest.raises(ConfigError, match="demonstrations"):
+        specs(demonstrations="-1")
+
+
 @pytest.mark.parametrize("learner", LEARNERS.names())
 def test_the_learner_is_an_argument(learner):
     assert specs(learner=learner)["learner"].parameters["learner"] == learner
@@ -115,16 +130,22 @@ def test_the_curiosity_node_is_told_what_the_task_gives(task):
 def test_a_model_brings_its_own_encoder_and_a_visual_learner_sees_with_it():
     found = specs(task="visual_reach", model="a")
     assert found["learner"].parameters["model"] == "a"
-    assert found["curiosity"].parameters == {"model": "a"}
+    assert found["curiosity"].parameters == {"model": "a", "model_folder": "output/run/models"}
 
 
-def test_neither_arm_nor_learner_comes_back_by_itself():
+def test_neither_a_real_arm_nor_its_learner_comes_back_by_itself():
     everything = specs(arm="moveit", description="true")
-    assert [name for name, spec in everything.items() if not spec.respawn] == [
-        "arm",
-        "curiosity",
-        "learner",
-    ]
+    not_again = [name for name, spec in everything.items() if respawn_of(spec) is None]
+    assert not_again == ["arm", "learner"]
+
+
+def test_in_simulation_all_come_back_and_the_run_needs_some_of_them():
+    everything = specs(record="true")
+    assert all(respawn_of(spec) for spec in everything.values())
+    assert not everything["learner"].respawn  # launch cannot know whose checkpoint there is
+    assert respawn_of(everything["learner"]).words == ["-p", "restarted:=true"]
+    needed = [name for name, spec in everything.items() if not respawn_of(spec).missed]
+    assert needed == ["arm", "curiosity", "learner"]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +284,10 @@ def test_up_understands_what_it_is_started_with():
     given = {"bonus": "rnd", "resume": "true", "seed": "3", "namespace": "left"}
     words = words_of(given)
     parsed = vars(build_parser().parse_args(words[words.index("up") :]))
+    assert not set(OTHERS) & set(parsed)
     for argument in arguments():
+        if argument.name in OTHERS:
+            continue
         wanted = given.get(argument.name, argument.default)
         assert str(parsed[argument.name]) == (wanted.title() if argument.flag else wanted)
 
@@ -278,6 +302,25 @@ def test_recording_is_an_argument():
     assert '"task": "reach"' in parameters["settings"]
     assert found["recorder"].respawn
     assert found["learner"].parameters["recorded"]
+    assert "required" not in parameters
+
+
+def test_a_required_recording_ends_the_run_with_its_recorder():
+    found = specs(record="required")
+    assert found["recorder"].parameters["required"]
+    assert not found["recorder"].respawn
+    assert found["learner"].parameters["recorded"]
+    assert "description" in found
+    with pytest.raises(ConfigError, match="unknown record 'perhaps'"):
+        specs(record="perhaps")
+
+
+@pytest.mark.parametrize(
+    ("words", "record"),
+    [([], "false"), (["--record"], "true"), (["--record", "required"], "required")],
+)
+def test_record_may_stand_alone(words, record):
+    assert build_parser().parse_args(["up", *words, "--seed", "1"]).record == record
 
 
 def test_a_simulated_operator_is_asked_and_answers():

@@ -12,6 +12,7 @@ from bayes_curiosity_ros.bringup.processes import (
     MAX_RESTARTS,
     Ended,
     ProcessGroup,
+    Respawn,
 )
 from bayes_curiosity_ros.environment import DIE_WITH_PARENT, node_environment
 from support.waiting import WAIT_S, wait_for
@@ -43,7 +44,7 @@ def test_one_that_may_respawn_ends_nobody(group, tmp_path, capsys):
         "camera",
         program(f"open({str(marks)!r}, 'a').write('x')"),
         node_environment(),
-        respawn=True,
+        respawn=Respawn(),
     )
     often = 1 + MAX_RESTARTS
     waits = f"""
@@ -55,7 +56,65 @@ time.sleep(0.5)  # one start too many would show
     group.start("learner", program(waits), node_environment())
     assert group.wait() == Ended("learner", 0)
     assert marks.read_text() == "x" * often
-    assert "camera ended and is started again" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.count("camera ended and is started again") == MAX_RESTARTS
+    lost = f"camera ended {often} times in a row and was not started again: from then on the run"
+    assert said.count(lost) == 1
+    assert [lost in trouble for trouble in group.troubles()] == [True]
+
+
+def test_a_restart_is_told_of_at_the_end(group, tmp_path):
+    mark = tmp_path / "mark"
+    once = f"""
+import os, time
+if os.path.exists({str(mark)!r}): time.sleep(60)
+open({str(mark)!r}, "w")
+"""
+    group.start("recorder", program(once), node_environment(), respawn=Respawn())
+    waits = f"""
+import os, time
+while not os.path.exists({str(mark)!r}): time.sleep(0.05)
+time.sleep(0.5)  # to be started again
+"""
+    group.start("learner", program(waits), node_environment())
+    assert group.wait() == Ended("learner", 0)
+    (trouble,) = group.troubles()
+    assert "recorder ended and was started again 1 times" in trouble
+
+
+def test_one_that_is_needed_and_killed_comes_back_while_the_run_gets_on(tmp_path):
+    """As often as it takes; with the words that say that it was started again."""
+    marks = tmp_path / "marks"
+    dies = f"""
+import os, signal, sys
+with open({str(marks)!r}, 'a') as file: print(*sys.argv[1:], file=file)
+done = len(open({str(marks)!r}).readlines()) == {MAX_RESTARTS + 3}
+sys.exit(0) if done else os.kill(os.getpid(), signal.SIGKILL)
+"""
+    with ProcessGroup(tmp_path / "log", progress=lambda: marks.stat().st_size) as group:
+        group.start("arm", program(dies), node_environment(), Respawn(False, ["again"]))
+        assert group.wait() == Ended("arm", 0)
+    assert marks.read_text().split() == ["again"] * (MAX_RESTARTS + 2)
+
+
+def test_one_that_is_needed_and_brings_nothing_ends_all(tmp_path):
+    marks = tmp_path / "marks"
+    dies = f"""
+import os, signal
+open({str(marks)!r}, 'a').write('x')
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    with ProcessGroup(tmp_path / "log", progress=lambda: 0) as group:
+        group.start("arm", program(dies), node_environment(), Respawn(missed=False))
+        assert group.wait() == Ended("arm", -signal.SIGKILL)
+    assert len(marks.read_text()) == 1 + MAX_RESTARTS
+
+
+def test_an_error_of_one_that_is_needed_ends_all_at_once(group):
+    words = program("print('no such file'); raise SystemExit(2)")
+    group.start("curiosity", words, node_environment(), Respawn(missed=False))
+    assert group.wait() == Ended("curiosity", 2)
+    assert group.tail("curiosity") == "no such file"
 
 
 def test_a_signal_is_passed_on(group):

@@ -101,10 +101,10 @@ def test_a_preset_gives_what_is_not_set():
 
 def test_a_prepared_model_may_be_priced_in_any_way(tmp_path):
     """At the prior features are a choice; a posterior stays in those it saw."""
-    kept = keeper()
-    kept.save(str(tmp_path / "prepared"))
+    kept = keeper(model_folder=str(tmp_path))
+    kept.save("prepared")
     kept.update(1, episode())
-    kept.save(str(tmp_path / "used"))
+    kept.save("used")
     paper = KeeperConfig(model=str(tmp_path / "prepared"), preset="paper")
     assert CuriosityKeeper(paper).curiosity.config.features == "plain"
     used = CuriosityKeeper(KeeperConfig(model=str(tmp_path / "used"), preset="paper")).curiosity

@@ -62,7 +62,7 @@ def test_a_run_with_a_checkpoint_is_resumed(tmp_path):
     [
         (["--bonus", "icm"], "unknown bonus 'icm'"),
         (["--seeds", "4-0"], "names no number"),
-        (["--timesteps", "0"], "timesteps = 0"),
+        (["--timesteps", "0"], "--timesteps = '0' must be a whole number from 1"),
         (["--arm", "kortex"], "needs robot_ip"),
     ],
 )

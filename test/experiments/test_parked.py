@@ -21,12 +21,14 @@ from bayes_curiosity_ros.experiments.parked.command import begin_again
 from bayes_curiosity_ros.experiments.parked.contrast import first_trainer, run_in_process
 from bayes_curiosity_ros.experiments.parked.display import Display
 from bayes_curiosity_ros.experiments.parked.film import side_by_side, write_film
-from bayes_curiosity_ros.experiments.parked.plots import Seen, hands_of, plot, success_band
+from bayes_curiosity_ros.experiments.parked.plots import Seen, plot, success_band
 from bayes_curiosity_ros.experiments.parked.settings import METHODS, comparison
-from bayes_curiosity_ros.experiments.parked.verdict import Share, at_the_end, summary, verdict
+from bayes_curiosity_ros.experiments.parked.verdict import summary, verdict
 from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow, read_log
+from bayes_curiosity_ros.learning.intervals import Share, at_the_end
 from bayes_curiosity_ros.learning.trail import read_trail
 from bayes_curiosity_ros.resources import find
+from bayes_curiosity_ros.tasks.arm.plan import hands_of
 
 # The command's own settings, with little to prepare and to learn from.
 SMALL = """
@@ -148,7 +150,7 @@ def test_a_line_says_where_a_run_stands(tmp_path):
     assert "curiosity  episode   100  step   1000/2000  success  25%  learnt   500 nats" in line
     with path.open("a") as file:
         file.write("101,1010")  # half a line
-    assert display.line("curiosity") == ""
+    assert display.line("curiosity") == line
 
 
 def test_nodes_and_runs_in_process_have_the_experiments_settings(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from bayes_curiosity_ros.experiments.engine.work import Work
 from bayes_curiosity_ros.files import load_state
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
+from support.events import numbers_of
 from support.experiments import CURVES, ROOT, assert_same, command, parsed, prepared, untimed
 from support.waiting import WAIT_S
 
@@ -86,6 +88,20 @@ def test_a_job_repeats_itself_exactly_and_seeds_differ(table, tmp_path):
     assert untimed(first) == untimed(second)
     other = work_of(settings, tmp_path / "one")(dataclasses.replace(job, seed=1))
     assert first[-1].intrinsic_reward != other[-1].intrinsic_reward
+
+
+def test_rows_of_a_run_are_in_event_files_where_asked_for(table, tmp_path):
+    pytest.importorskip("tensorboard")
+    words = ("--learner", "trpo", "--method", "none", "--seeds", "0", "--log", "tensorboard")
+    assert command("table1", table, tmp_path / "out", *words) == 0
+    (folder,) = (tmp_path / "out").rglob("tensorboard")
+    assert folder.parts[-5:-1] == ("pendulum", "trpo", "none", "seed_0")
+    numbers = numbers_of(folder)
+    rows = all_rows(tmp_path / "out")
+    assert numbers["evaluation_return"] == [
+        (row.timesteps, pytest.approx(row.evaluation_return, rel=1e-6)) for row in rows
+    ]
+    assert [step for step, _ in numbers["success_rate"]] == [200, 400]
 
 
 def test_methods_start_from_the_same_policy_and_initial_states(curves, tmp_path):
@@ -207,13 +223,17 @@ def test_terminated_run_keeps_what_was_finished(table, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "bayes_curiosity_ros.cli", *words, "--workers", "1", "--no-plots"],
         cwd=ROOT,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 120
     while not (tmp_path / "out/rows.csv").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.terminate()
-    assert process.wait(timeout=WAIT_S) == 130
+    told = process.communicate(timeout=WAIT_S)[1]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM: " in told
+    assert "of 80 runs are finished; the same command goes on" in told
     assert 0 < len({row.job for row in all_rows(tmp_path / "out")}) < 80
 
 
@@ -241,9 +261,9 @@ def test_metric_is_of_the_most_recent_episodes():
         (["--variant", "icm"], "unknown method 'icm'"),
         (["--seeds", "9-0"], "names no number"),
         (["--seeds", "all"], "is not like 3, 0-9"),
-        (["--timesteps", "0"], "timesteps = 0"),
-        (["--steps", "0"], "timesteps = 0"),
-        (["--workers", "0"], "--workers 0"),
+        (["--timesteps", "0"], "--timesteps = '0' must be"),
+        (["--steps", "0"], "--timesteps = '0' must be"),
+        (["--workers", "0"], "--workers = '0' must be"),
         (["--config", "nothing.yaml"], "cannot read nothing.yaml"),
     ],
 )

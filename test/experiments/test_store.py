@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.errors import ConfigError, DamagedFileError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.settings import Selection, load_settings
-from bayes_curiosity_ros.experiments.engine.store import ROWS, Store, all_rows, read_settings
+from bayes_curiosity_ros.experiments.engine.store import (
+    END,
+    ROWS,
+    SETTINGS,
+    Store,
+    all_rows,
+    read_settings,
+)
 from support.experiments import TABLE, command, stored
 
 ONE, TWO = Cell("reach", "trpo", "rnd"), Cell("grasp", "trpo", "none")
@@ -57,6 +64,43 @@ def test_half_a_line_of_another_writer_spoils_no_row(tmp_path):
         file.write("grasp,trpo,no")
     store.append(rows(ONE, seed=1))
     assert len(store.load()) == 4
+
+
+def test_damage_ends_the_command_with_one_line(tmp_path):
+    store = Store(tmp_path, {ONE: Budget()})
+    store.append(rows(ONE))
+    text = (tmp_path / ROWS).read_text()
+    (tmp_path / ROWS).write_text(text.replace("rnd", "rnc", 1))
+    with pytest.raises(DamagedFileError, match=r"is damaged in line 2 \(1 of 2 lines\)"):
+        store.load()
+    del store
+    (tmp_path / SETTINGS).write_text("{")
+    with pytest.raises(DamagedFileError, match="is damaged or no JSON"):
+        Store(tmp_path, {ONE: Budget()})
+
+
+@pytest.mark.parametrize("gone", [1, 3, 40])
+def test_lines_that_are_gone_are_missed(tmp_path, gone):
+    """At the end of a file that grows, no line is left that could say so."""
+    store = Store(tmp_path, {ONE: Budget()})
+    store.append(rows(ONE))
+    store.append(rows(ONE, seed=1))
+    data = (tmp_path / ROWS).read_bytes()
+    cut = data[: data[:-gone].rfind(b"\n") + 1]
+    (tmp_path / ROWS).write_bytes(cut)
+    with pytest.raises(DamagedFileError, match="lines are gone or changed"):
+        all_rows(tmp_path)
+    (tmp_path / END).unlink()
+    assert len(all_rows(tmp_path)) < 4
+
+
+def test_whoever_is_killed_while_it_adds_rows_has_damaged_nothing(tmp_path):
+    store = Store(tmp_path, {ONE: Budget()})
+    store.append(rows(ONE))
+    before = (tmp_path / END).read_bytes()
+    store.append(rows(ONE, seed=1))
+    (tmp_path / END).write_bytes(before)
+    assert len(all_rows(tmp_path)) == 4
 
 
 def test_cells_come_in_the_order_in_which_they_were_asked_for(tmp_path):

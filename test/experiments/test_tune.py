@@ -86,7 +86,7 @@ def test_every_trial_is_run_once_and_reported(tuning, tmp_path, capsys):
     [
         (["--seeds", "99-101"], "seed 99 is for reporting"),
         (["--task", "cartpole"], "unknown task 'cartpole'"),
-        (["--workers", "0"], "--workers 0"),
+        (["--workers", "0"], "--workers = '0' must be a whole number from 1"),
         (["--tuning", "nothing.yaml"], "cannot read nothing.yaml"),
         (["--method", "rnd_1", "vime_0.1", "vime_0.01"], "equally many"),
     ],

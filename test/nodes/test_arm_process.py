@@ -8,6 +8,8 @@ import pytest
 from sensor_msgs.msg import Image
 
 from bayes_curiosity_interfaces.msg import ArmStatus
+from bayes_curiosity_ros.bringup.arguments import defaults
+from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.conversions.images import frame_of_images
 from bayes_curiosity_ros.tasks.registry import make_task
 from support.driver import ARM, Driver
@@ -29,6 +31,19 @@ def test_signals_leave_the_arm_stopped(start, background, sent):
     assert "Traceback" not in output
     last = eventually(driver.status, lambda m: m.state == ArmStatus.INACTIVE and m.stops)
     assert last.stops == 1
+
+
+def test_a_signal_while_the_arm_is_activated_ends_it_quietly(start, background):
+    """A driver that is not there is waited for in another thread, which still has its graph."""
+    files = parameter_files(defaults() | {"arm": "trajectory"})
+    words = [word for path in files for word in ("--params-file", path)]
+    more = parameters(backend="trajectory", connect_timeout_s=1.5)[1:]
+    process = start(ARM, "--ros-args", *words, *more)
+    wait_for(lambda: "arm" in background.node.get_node_names(), "arm on the graph")
+    output = stopped(process, signal.SIGINT)
+    assert process.returncode == 0, output
+    assert "arm stopped: SIGINT" in output
+    assert "Traceback" not in output
 
 
 def test_the_camera_sees_what_the_task_sees(start, background):

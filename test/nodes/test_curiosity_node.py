@@ -135,7 +135,8 @@ def test_model_files_round_trip_with_their_episodes(caller, model_folder):
     assert saved.path == str(model_folder / "arm.safetensors")
     caller.update(6, vectors(30, seed=1))
     assert caller.fingerprint() != before
-    assert caller.load("arm.safetensors").status.code == Status.OK
+    assert caller.load("arm.safetensors", "another").status.code == Status.BAD_FILE
+    assert caller.load("arm.safetensors", saved.checksum).status.code == Status.OK
     assert caller.fingerprint() == before
     assert caller.update(5, vectors(3)).status.code == Status.ALREADY_UPDATED
     assert caller.update(6, vectors(3)).status.code == Status.OK
@@ -148,6 +149,13 @@ def test_bad_model_files_are_rejected_and_change_nothing(caller, model_folder):
     (model_folder / "folder").mkdir()
     other = SavedModel(Curiosity(Encoder(EncoderConfig(2))))
     save_model(model_folder / "other", other)
+    (model_folder / "out").symlink_to(model_folder.parent)
+    (model_folder.parent / "outside").write_text("somebody's")
+    foreign = (str(model_folder.parent / "outside"), "../outside", "out/outside")
+    for path in (*foreign, "x" * 300):
+        for answer in (caller.save(path), caller.load(path)):
+            assert answer.status.code == Status.BAD_FILE, path
+    assert (model_folder.parent / "outside").read_text() == "somebody's"
     for path, words in (
         ("corrupt", "damaged"),
         ("other", "vector_size = 2; this node works with 9"),

@@ -1,10 +1,18 @@
 """The learner's parts that need no graph."""
 
+import os
+
 import numpy as np
 import pytest
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
-from bayes_curiosity_ros.errors import ConfigError, InputError, LengthError, ModelFileError
+from bayes_curiosity_ros.errors import (
+    ConfigError,
+    DamagedFileError,
+    InputError,
+    LengthError,
+    ModelFileError,
+)
 from bayes_curiosity_ros.learning.cell import TaskCell, episode_seeds, run_episode
 from bayes_curiosity_ros.learning.episode_log import (
     EpisodeLog,
@@ -40,7 +48,7 @@ def test_a_log_can_be_read_back_and_cut_to_a_checkpoint(tmp_path):
     assert log.successes_per_timestep == pytest.approx(2 / 30)
     log.close()
     assert read_log(tmp_path / "log.csv") == rows
-    resumed = EpisodeLog(tmp_path / "log.csv", until=2)
+    resumed = EpisodeLog(tmp_path / "log.csv", until=2, count=2)
     resumed.add(row(3, "time_limit"))
     resumed.close()
     assert read_log(tmp_path / "log.csv") == [*rows[:2], row(3, "time_limit")]
@@ -93,12 +101,12 @@ def test_rows_made_from_messages_are_judged_like_the_tasks_own(name):
     states = task.initial_states(1, np.random.default_rng(1))
     robot = task.robot
     arm = SimulatedArm(robot, task.stepper)
-    names = robot.arm.joints + robot.arm.gripper.fingers
+    names = robot.arm.all_joints
 
     def measured():
         arm.place(states[0])
         message = message_of_arm_state(arm.state(1.0), names)
-        return arm_state_of_message(message, robot.arm.joints)
+        return arm_state_of_message(message, robot.arm)
 
     seen = first_row(task, measured())
     for _ in range(task.horizon):
@@ -125,7 +133,7 @@ def test_unknown_joints_in_a_state_are_named():
     with SimulatedArm(task.robot, task.stepper) as arm:
         message = message_of_arm_state(arm.state(1.0), ("elbow",) * 9)
     with pytest.raises(ConfigError, match="unknown joint in arm/state: 'elbow'"):
-        arm_state_of_message(message, task.robot.arm.joints)
+        arm_state_of_message(message, task.robot.arm)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 12.7, 0.9999999999])
@@ -203,23 +211,108 @@ def test_a_log_of_an_older_version_can_be_read(tmp_path):
     log = EpisodeLog(path)
     log.add(row(1))
     log.close()
-    lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
-    path.write_text("\n".join(lines))
+    lines = [line.rsplit(",", 2)[0] for line in path.read_text().splitlines()]
+    path.write_text("\r\n".join([*lines, ""]), newline="")
     assert read_log(path) == [row(1)]
 
 
-def test_a_trail_is_cut_to_a_checkpoint(tmp_path):
-    path, steps = tmp_path / "trail", np.arange(22.0).reshape(11, 2)
-    trail = Trail(path, (), 2)
-    for _ in range(2):
-        trail.add(steps)
+def missing(path):
+    path.unlink()
+
+
+def half_a_line(path):
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def garbage(path):
+    path.write_bytes(bytes(range(256)) * 9)
+
+
+def flipped(path):
+    data = bytearray(path.read_bytes())
+    data[data.index(b"\n2,")] ^= 1  # two lines in one
+    path.write_bytes(data)
+
+
+def without_a_column(path):
+    path.write_text(path.read_text().replace(",success,", ","))
+
+
+def without_names(path):
+    path.write_text(path.read_text().replace("episode", "epoch"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        (missing, []),
+        (half_a_line, [1, 2]),
+        (garbage, []),
+        (flipped, [3]),
+        (without_a_column, [2]),
+        (without_names, [1, 2, 3]),
+    ],
+)
+def test_a_run_goes_on_with_what_a_damaged_log_has_left(tmp_path, caplog, damage, left):
+    path = tmp_path / "log.csv"
+    log = EpisodeLog(path)
+    rows = [row(1), row(2, "failure"), row(3)]
+    for one in rows:
+        log.add(one)
+    log.close()
+    damage(path)
+    resumed = EpisodeLog(path, until=3, count=3)
+    resumed.add(row(4))
+    resumed.close()
+    assert read_log(path) == [*(rows[number - 1] for number in left), row(4)]
+    assert resumed.count == 4
+    lost = [] if len(left) == 3 else [f"{path} lacks {3 - len(left)} of 3 rows"]
+    assert [message.partition(";")[0] for message in caplog.messages] == lost
+
+
+def test_a_log_that_is_cut_is_whole_or_as_before(tmp_path, monkeypatch):
+    path = tmp_path / "log.csv"
+    log = EpisodeLog(path)
+    log.add(row(1))
+    log.close()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        EpisodeLog(path, until=1, count=1)
+    assert read_log(path) == [row(1)]
+
+
+def trail_of(path, *episodes):
+    trail = Trail(path)
+    for number, numbers in enumerate(episodes, start=1):
+        trail.add(number, numbers)
     trail.close()
-    resumed = Trail(path, [row(1)], 2)
-    resumed.add(-steps)
+
+
+def test_a_trail_is_cut_to_a_checkpoint(tmp_path):
+    path, steps = tmp_path / "trail.f32", np.arange(22.0).reshape(11, 2)
+    trail_of(path, steps, steps)
+    resumed = Trail(path, until=1, count=1)
+    resumed.add(2, -steps)
     resumed.close()
     np.testing.assert_array_equal(read_trail(path, 2), np.concatenate([steps, -steps]))
     with path.open("ab") as file:
         file.write(b"half")
     assert len(read_trail(path, 2)) == 22
-    Trail(path, (), 2).close()
+    Trail(path).close()
     assert len(read_trail(path, 2)) == 0
+
+
+def test_damage_to_a_trail_is_named_and_a_resumed_one_goes_on_without(tmp_path, caplog):
+    path, steps = tmp_path / "trail.f32", np.arange(22.0).reshape(11, 2)
+    trail_of(path, steps, 2 * steps, 3 * steps)
+    data = bytearray(path.read_bytes())
+    data[100] ^= 4  # of the second episode
+    path.write_bytes(data)
+    with pytest.raises(DamagedFileError, match="1 of 3 episodes"):
+        read_trail(path, 2)
+    Trail(path, until=3, count=3).close()
+    assert "lacks 1 of 3 episodes" in caplog.text
+    np.testing.assert_array_equal(read_trail(path, 2), np.concatenate([steps, 3 * steps]))
+    path.unlink()
+    Trail(path, until=3, count=3).close()
+    assert "lacks 3 of 3 episodes" in caplog.text

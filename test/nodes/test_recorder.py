@@ -1,62 +1,44 @@
-"""Recorder and replay as processes of their own, in a graph with the real curiosity node."""
+"""The recorder as a process of its own, in a graph with the real curiosity node."""
 
+import array
+import shutil
 import signal
+import time
 from functools import partial
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
-from rosgraph_msgs.msg import Clock
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
-from std_msgs.msg import UInt64
 from std_srvs.srv import Trigger
 
 from bayes_curiosity_interfaces.msg import EpisodeSummary, Observation
 from bayes_curiosity_ros.bags.episode import read_episodes
 from bayes_curiosity_ros.bags.peek import episode_and_step
-from bayes_curiosity_ros.bags.player import cues, parse_selection
 from bayes_curiosity_ros.bags.reader import BagReader
-from bayes_curiosity_ros.bringup import table as bringup
-from bayes_curiosity_ros.bringup.up import command_of
-from bayes_curiosity_ros.learning.episode_log import read_log
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
-from bayes_curiosity_ros.nodes.reproduce import Reproduction
-from bayes_curiosity_ros.robot.cameras.camera import Frame
-from support.graph import Graph, eventually, inbox, parameters, until, wait_until_recorded
-from support.pretended import Run, write_bag
-from support.waiting import WAIT_S
-
-CURIOSITY = "bayes_curiosity_ros.nodes.curiosity_node"
-RECORDER = "bayes_curiosity_ros.nodes.recorder_node"
-
-
-def ended(process, number=signal.SIGINT):
-    process.send_signal(number)
-    output = process.communicate(timeout=WAIT_S)[0]
-    assert process.returncode == 0, output
-    assert "Traceback" not in output
-    return output
+from bayes_curiosity_ros.nodes.recorder_node import RecorderConfig
+from bayes_curiosity_ros.nodes.taps import SETTLED
+from support.graph import (
+    MEET_S,
+    Graph,
+    eventually,
+    inbox,
+    parameters,
+    until,
+    wait_until_recorded,
+)
+from support.recording import CURIOSITY, RECORDER, await_episodes, ended, frames, vectors
+from support.waiting import WAIT_S, wait_for
 
 
 def acknowledged(graph):
     """Wait until reliable listeners have all that the graph published."""
     for publisher in graph.publishers.values():
         assert publisher.wait_for_all_acked(Duration(seconds=WAIT_S))
-
-
-def await_episodes(path, count):
-    """Wait until a bag under way holds so many episodes, and of each all messages."""
-
-    def whole():
-        return [episode.faults for episode in read_episodes(BagReader(path))] == [()] * count
-
-    assert until(whole, WAIT_S)
-
-
-def vectors(count, seed):
-    return np.random.default_rng(seed).normal(size=(count, 9))
 
 
 def test_a_run_is_recorded_whole(start, background, tmp_path):
@@ -133,6 +115,65 @@ def test_a_killed_recorder_leaves_all_but_the_last_moments(start, background, tm
     assert "its end was not recorded" in episode.faults
 
 
+def test_what_a_recorder_missed_while_it_was_held_up_is_named(start, background, tmp_path):
+    """Five large messages are kept for it, and what fits into a socket's buffer."""
+    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
+    told = inbox(background, DiagnosticStatus, "recorder/status", LATCHED_QOS)
+    node, few = background.node, QoSProfile(depth=5)
+    seen = node.create_publisher(Observation, "observation", few)
+    over = node.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
+    wait_for(lambda: seen.get_subscription_count() and over.get_subscription_count(), "a recorder")
+    vector = array.array("d", bytes(8 * 5000))
+
+    def publish(episode):
+        for step in range(3):
+            seen.publish(Observation(episode=episode, step=step, vector=vector))
+        over.publish(EpisodeSummary(episode=episode, steps=2))
+
+    def settled(status):
+        return {v.key: v.value for v in status.values}[SETTLED] == "1"
+
+    time.sleep(MEET_S)
+    publish(1)
+    eventually(told, settled)
+    recorder.send_signal(signal.SIGSTOP)
+    for episode in range(2, 200):
+        publish(episode)
+    recorder.send_signal(signal.SIGCONT)
+    for publisher in (seen, over):
+        assert publisher.wait_for_all_acked(Duration(seconds=WAIT_S))
+    assert "lost on the way; not complete: episode" in ended(recorder)
+    reader = BagReader(tmp_path / "run")
+    whole = {episode.id for episode in read_episodes(reader) if not episode.faults}
+    assert 1 in whole
+    assert len(whole) < 199
+    assert "Observation missing, the first at step 0" in reader.about["lacking"]
+    assert reader.about["complete"] == "false"
+
+
+def test_a_required_recorder_that_cannot_write_ends(start, background, tmp_path):
+    options = {"folder": tmp_path, "name": "run", "required": True, "bag__max_file_mb": 0.001}
+    recorder = start(RECORDER, *parameters(**options))
+    graph = Graph(background, {"observation": 1})
+    shutil.rmtree(tmp_path / "run")
+    for step in range(100):
+        graph.step(1, step, np.zeros(9))
+    output = recorder.communicate(timeout=WAIT_S)[0]
+    assert recorder.returncode != 0
+    assert "the recording is required, and cannot go on: FileNotFoundError" in output
+    assert "Traceback" not in output
+
+
+def test_a_recorder_that_is_started_again_has_a_bag_of_its_own(tmp_path):
+    config = RecorderConfig(folder=str(tmp_path))
+    assert config.about()["before"] == ""
+    first = config.path()
+    first.mkdir()
+    (first.parent / f"{first.name}_2").mkdir()
+    assert config.path() not in (first, first.parent / f"{first.name}_2")
+    assert config.about()["before"] in (first.name, f"{first.name}_2")
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it_cleanly(start, background, tmp_path, sent):
     recorder = start(RECORDER, *parameters(folder=tmp_path, name="run"))
@@ -166,7 +207,7 @@ def test_drops_are_reported_and_counted(start, background, tmp_path):
     [
         ({"bag__storage": "rosbag1"}, "unknown storage 'rosbag1'"),
         ({"period_s": 9.0}, "period_s = 9.0"),
-        ({"name": "."}, "never overwritten"),
+        ({"name": "."}, "path '.' is not the name of a file in"),
     ],
 )
 def test_bad_parameters_end_it_with_one_line(start, tmp_path, options, words):
@@ -175,168 +216,6 @@ def test_bad_parameters_end_it_with_one_line(start, tmp_path, options, words):
     assert process.returncode == 2
     assert words in output
     assert "Traceback" not in output
-
-
-REPLAY = "bayes_curiosity_ros.nodes.replay_node"
-CLI = "bayes_curiosity_ros.cli"
-
-
-@pytest.fixture
-def run():
-    """A run whose rewards are those of a curiosity node with its default parameters."""
-    return Run(episodes=3, steps=39, aborted={1})
-
-
-@pytest.fixture
-def recorded(run, tmp_path):
-    """A bag of the run."""
-    write_bag(tmp_path / "run", run)
-    return tmp_path / "run"
-
-
-def test_the_curiosity_node_reproduces_every_reward(start, recorded):
-    start(CURIOSITY)
-    check = start(CLI, "replay", str(recorded), "--check")
-    output = check.communicate(timeout=2 * WAIT_S)[0]
-    assert "3 episodes, 2 updates: 120 of 120 intrinsic rewards reproduced bit for bit" in output
-    assert check.returncode == 0
-    other = start(CLI, "replay", str(recorded), "--check", "--episodes", "2")
-    output = other.communicate(timeout=2 * WAIT_S)[0]
-    assert "0 of 40 intrinsic rewards" in output, "episode 2 alone meets another posterior"
-    assert other.returncode == 1
-
-
-def with_early_summaries(played):
-    """As a recorder hears them that was held up: each before its episode's last observations."""
-    heard = list(played)
-    for cue in [each for each in heard if each.record.topic == "/episode"]:
-        heard.remove(cue)
-        before = [i for i, each in enumerate(heard) if each.begins_step and each[1] == cue.episode]
-        heard.insert(before[-5], cue)
-    return heard
-
-
-def test_a_summary_that_was_heard_early_waits_for_its_observations(start, background, recorded):
-    start(CURIOSITY)
-    reader = BagReader(recorded)
-    played = with_early_summaries(cues(reader, parse_selection("")))
-    result = Reproduction(background, reader).run(played)
-    assert (result.episodes, result.updates, result.compared) == (3, 2, 120)
-    assert result.exact
-
-
-def frames(count, seed):
-    rng = np.random.default_rng(seed)
-    return [
-        Frame(
-            rng.integers(0, 256, (16, 16, 3), dtype=np.uint8),
-            rng.uniform(0.1, 2.0, (16, 16)).astype(np.float32),
-            0.0,
-        )
-        for _ in range(count)
-    ]
-
-
-def test_rewards_of_images_are_reproduced_too(start, background, tmp_path):
-    sees = parameters(encoder__vector_size=6, encoder__image_shape="[4,16,16]")
-    curiosity = start(CURIOSITY, *sees)
-    recorder = start(RECORDER, *parameters(folder=tmp_path, name="run", bag__compression="zstd"))
-    graph = Graph(background, {"observation": 2, "episode": 1})
-    wait_until_recorded(background)
-    shown = [frames(20, seed=episode) for episode in range(3)]
-    paid = [graph.episode(i, vectors(20, i)[:, :6], frames=shown[i]) for i in range(3)]
-    assert len({reward for rewards in paid for reward in rewards}) == 60
-    await_episodes(tmp_path / "run", 3)
-    ended(recorder)
-    ended(curiosity)
-    for episode in read_episodes(BagReader(tmp_path / "run")):
-        np.testing.assert_array_equal(episode.color, [f.color for f in shown[episode.id]])
-        np.testing.assert_array_equal(episode.depth, [f.depth for f in shown[episode.id]])
-    start(CURIOSITY, *sees)
-    check = start(CLI, "replay", str(tmp_path / "run"), "--check")
-    output = check.communicate(timeout=2 * WAIT_S)[0]
-    assert "3 episodes, 3 updates: 60 of 60 intrinsic rewards reproduced bit for bit" in output
-    assert check.returncode == 0
-
-
-def test_another_model_is_not_compared(start, recorded):
-    start(CURIOSITY, *parameters(encoder_seed=1))
-    check = start(CLI, "replay", str(recorded), "--check")
-    output = check.communicate(timeout=2 * WAIT_S)[0]
-    assert "the bag was recorded with model_id = " in output
-    assert check.returncode == 2
-
-
-def test_a_bag_is_on_the_graph_again(start, background, run, recorded):
-    heard, clock = [], []
-    node = background.node
-    node.create_subscription(Observation, "observation", heard.append, EPISODE_QOS)
-    node.create_subscription(Clock, "/clock", clock.append, EPISODE_QOS)
-    words = parameters(bag=str(recorded), rate=0.0, exclude="[action]", paused=True, wait_s=0.0)
-    replay = start(REPLAY, *words)
-    background.call(Trigger, "replay/step", Trigger.Request(), timeout_s=WAIT_S)
-    assert until(lambda: len(heard) == 1, WAIT_S)
-    seek = node.create_publisher(UInt64, "replay/seek", 10)
-    assert until(lambda: seek.get_subscription_count() == 1, WAIT_S)
-    seek.publish(UInt64(data=2))
-    assert seek.wait_for_all_acked(Duration(seconds=WAIT_S))
-    background.call(Trigger, "replay/resume", Trigger.Request(), timeout_s=WAIT_S)
-    output = replay.communicate(timeout=WAIT_S)[0]
-    assert replay.returncode == 0, output
-    assert until(lambda: len(heard) == 41, WAIT_S)
-    assert [(m.episode, m.step) for m in heard[1:]] == [(2, step) for step in range(40)]
-    np.testing.assert_array_equal([m.vector for m in heard[1:]], run.vectors[2])
-    assert clock
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({}, "bag is empty"),
-        ({"bag": "/no/such/bag"}, "does not exist"),
-        ({"bag": "BAG", "episodes": "'7-9'"}, "has no episode 7-9; it has 0 … 2"),
-        ({"bag": "BAG", "rate": -1.0}, "rate = -1.0"),
-    ],
-)
-def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
-    write_bag(tmp_path / "bag")
-    options = {k: str(tmp_path / "bag") if v == "BAG" else v for k, v in options.items()}
-    process = start(REPLAY, *parameters(**options))
-    output = process.communicate(timeout=WAIT_S)[0]
-    assert words in output
-    assert process.returncode == 2
-    assert "Traceback" not in output
-
-
-def test_a_simulated_run_is_recorded_replayed_and_driven_again(start, background, tmp_path):
-    """The whole stack: every reward bit for bit, every joint to 1e-9 rad."""
-    options = {"task": "reach", "timesteps": "120", "output": str(tmp_path), "record": "true"}
-    specs = {spec.name: spec for spec in bringup.nodes(options)}
-    short = {"learner": ["-p", "iteration_steps:=120"]}
-    running = {}
-    for name in ("recorder", "arm", "curiosity", "learner"):
-        if name == "learner":
-            wait_until_recorded(background, 2)
-        words = command_of(specs[name], "")[3:] + short.get(name, [])
-        running[name] = start(specs[name].module, *words)
-    output = running["learner"].communicate(timeout=2 * WAIT_S)[0]
-    assert running["learner"].returncode == 0, output
-    (bag,) = (tmp_path / "bags").iterdir()
-    await_episodes(bag, len(read_log(tmp_path / "episodes.csv")))
-    assert "0 dropped, 0 lost on the way; complete" in ended(running["recorder"])
-    ended(running["curiosity"])
-
-    reader = BagReader(bag)
-    episodes = list(read_episodes(reader))
-    assert [episode.faults for episode in episodes] == [()] * len(episodes)
-    assert sum(len(episode) - 1 for episode in episodes) >= 120
-    assert reader.about["task"] == "reach"
-    start(CURIOSITY, *command_of(specs["curiosity"], "")[3:])
-    check = start(CLI, "replay", str(bag), "--check").communicate(timeout=2 * WAIT_S)[0]
-    rewards = sum(len(episode) for episode in episodes)
-    assert f"{rewards} of {rewards} intrinsic rewards reproduced bit for bit" in check
-    redrive = start(CLI, "replay", str(bag), "--redrive")
-    assert redrive.wait(2 * WAIT_S) == 0, redrive.communicate()[0]
 
 
 DEMONSTRATE = "bayes_curiosity_ros.nodes.demonstrate_node"

@@ -1,34 +1,16 @@
-"""Two machines: an arm in one network namespace, whoever drives it in another."""
+"""Two machines: an arm in one network namespace, whoever wants to drive it in another."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from support.networks import ADDRESS, may_make_networks, on_two_machines
 from support.waiting import WAIT_S
 
-SETUP = """
-set -e
-ip link set lo up
-unshare --net sleep 300 & other=$!
-until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
-ip link add v0 type veth peer name v1
-ip link set v1 netns $other
-ip addr add 10.77.0.1/24 dev v0
-ip link set v0 up multicast on
-nsenter --net=/proc/$other/ns/net ip link set lo up
-nsenter --net=/proc/$other/ns/net ip addr add 10.77.0.2/24 dev v1
-nsenter --net=/proc/$other/ns/net ip link set v1 up multicast on
-{python} -m bayes_curiosity_ros.nodes.arm_node & arm=$!
-code=0
-nsenter --net=/proc/$other/ns/net {python} {driver} || code=$?
-kill $arm $other
-wait $arm || true
-exit $code
-"""
-PRIVATE = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+pytestmark = pytest.mark.skipif(
+    not may_make_networks(), reason="may not make network namespaces here"
+)
+
 DRIVER = """
 from bayes_curiosity_interfaces.srv import ResetEpisode
 from bayes_curiosity_ros.nodes.background import BackgroundNode
@@ -40,30 +22,69 @@ assert answer.status.code == 0, answer.status.message
 assert len(answer.state.positions) >= 6
 print("heard from afar")
 """
+# Waits at the arm's namespace for its sockets; then asks every port, and as a ROS node.
+STRANGER = """
+import contextlib, os, select, socket, subprocess, time
+
+def here(*words):
+    command = ["nsenter", f"--net=/proc/{os.getppid()}/ns/net", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+deadline = time.monotonic() + {wait_s}
+while len(sockets := here("ss", "-Hlun").splitlines()) < 4:
+    assert time.monotonic() < deadline, "the arm has opened no sockets"
+    time.sleep(0.1)
+time.sleep(1.0)
+addresses = {line.split()[3] for line in here("ss", "-Hlun").splitlines()}
+assert all(address.startswith("127.0.0.1:") for address in addresses), addresses
+assert not here("ss", "-Hltn")
+
+asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asking.setblocking(False)
+for port in range(1, 65536):
+    with contextlib.suppress(OSError):
+        asking.sendto(b"RTPS", ("{address}", port))
+assert not select.select([asking], [], [], 1.0)[0], asking.recvfrom(2048)
+for port in range(1, 65536):
+    with socket.socket() as calling, contextlib.suppress(ConnectionRefusedError):
+        calling.settimeout({wait_s})
+        calling.connect(("{address}", port))
+        raise SystemExit(f"port {port} answers")
+
+import rclpy
+rclpy.init()
+node = rclpy.create_node("stranger")
+time.sleep(3.0)
+assert node.get_node_names() == ["stranger"], node.get_node_names()
+print("nobody there")
+"""
 
 
-def may_make_networks() -> bool:
-    probe = ["unshare", "--net", "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1"]
-    try:
-        return subprocess.run(probe, capture_output=True, timeout=WAIT_S).returncode == 0
-    except OSError:
-        return False
+def program(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "program.py"
+    file.write_text(text.replace("{wait_s}", str(WAIT_S)).replace("{address}", ADDRESS))
+    return file
 
 
-@pytest.mark.skipif(not may_make_networks(), reason="may not make network namespaces here")
 def test_an_arm_on_another_machine_is_found_and_obeys(tmp_path: Path):
-    driver = tmp_path / "driver.py"
-    driver.write_text(DRIVER.replace("{wait_s}", str(WAIT_S)))
-    script = SETUP.replace("{python}", sys.executable).replace("{driver}", str(driver))
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
-    environment["PYTHONPATH"] = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [*PRIVATE, "bash", "-c", script],
-        env=environment,
-        text=True,
-        capture_output=True,
-        timeout=3 * WAIT_S,
+    printed = on_two_machines(
+        "bayes_curiosity_ros.nodes.arm_node",
+        program(tmp_path, DRIVER),
+        {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "heard from afar" in done.stdout
+    assert "heard from afar" in printed
+
+
+def test_nothing_answers_another_machine_by_default(tmp_path: Path):
+    """The stranger's node knows the address, and looks for nodes there on the ports of ROS."""
+    stranger = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "ROS_STATIC_PEERS": ADDRESS}
+    lines = [f"import os; os.environ.update({stranger})"]
+    lines += [
+        "for name in ('RTPS', 'DDS'): os.environ.pop(f'FAST{name}_DEFAULT_PROFILES_FILE', 0)"
+    ]
+    printed = on_two_machines(
+        "bayes_curiosity_ros.nodes.arm_node",
+        program(tmp_path, "\n".join([*lines, STRANGER])),
+        {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"},
+    )
+    assert "nobody there" in printed

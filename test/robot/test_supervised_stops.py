@@ -1,11 +1,14 @@
 """An arm that does not stop when it is told to: what its supervisor does and says."""
 
+import threading
+
 import pytest
 
 from bayes_curiosity_ros.robot.arms.arm import ArmError
 from bayes_curiosity_ros.robot.supervision import NotReadyError, State, SupervisorConfig
 from bayes_curiosity_ros.robot.supervisor import ArmSupervisor
 from support.supervised import act
+from support.waiting import WAIT_S, wait_for
 
 
 class TestAnArmThatDoesNotStop:
@@ -158,3 +161,52 @@ class TestAnArmThatDoesNotStop:
         supervisor._guarded = held_up
         act(supervisor, step=1)
         assert supervisor.state == State.READY
+
+
+class TestAnArmThatIsRetired:
+    """Whoever ends a node does not know whether another thread activates its arm just then."""
+
+    @pytest.fixture
+    def supervisor(self, arm, clock):
+        return ArmSupervisor(arm, SupervisorConfig(), clock, clock.pause)
+
+    @pytest.mark.parametrize("moment", ["connect", "is_still"])
+    def test_an_activation_under_way_does_not_get_through(
+        self, supervisor, arm, monkeypatch, moment
+    ):
+        ends, under_way, go_on = [], threading.Event(), threading.Event()
+        real = getattr(arm, moment)
+
+        def slow(*arguments):
+            under_way.set()
+            assert go_on.wait(WAIT_S)
+            return real(*arguments)
+
+        def activate():
+            with pytest.raises(NotReadyError, match="the end") as error:
+                supervisor.activate(WAIT_S)
+            ends.append(error)
+
+        monkeypatch.setattr(arm, moment, slow)
+        activation = threading.Thread(target=activate)
+        retirement = threading.Thread(target=supervisor.retire, args=("the end", 1.0))
+        activation.start()
+        assert under_way.wait(WAIT_S)
+        retirement.start()
+        wait_for(lambda: supervisor._retired, "retirement")
+        go_on.set()
+        for thread in (activation, retirement):
+            thread.join(WAIT_S)
+        assert ends
+        assert (supervisor.state, arm.calls[-1]) == (State.INACTIVE, "disconnect")
+        assert "release" not in arm.calls
+
+    def test_it_is_not_connected_afterwards(self, supervisor, arm):
+        supervisor.retire("the end", 1.0)
+        with pytest.raises(NotReadyError, match="the end"):
+            supervisor.activate(1.0)
+        assert arm.calls == []
+
+    def test_an_activation_that_never_ends_is_told(self, supervisor):
+        with supervisor._activation, pytest.raises(ArmError, match="still being activated"):
+            supervisor.retire("the end", 1.0)

@@ -254,3 +254,30 @@ def test_a_failed_activation_says_why(arm, clock):
     with pytest.raises(ArmError):
         supervisor.activate(1.0)
     assert supervisor.reason == "cannot activate: the password is wrong"
+
+
+@pytest.mark.parametrize("broken", ["keep_alive", "_look_for_faults"])
+def test_what_nobody_foresaw_in_the_watch_stops_the_arm(make, arm, monkeypatch, broken):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+
+    def fail():
+        raise TypeError("nobody thought of it")
+
+    monkeypatch.setattr(arm if broken == "keep_alive" else supervisor, broken, fail)
+    with pytest.raises(TypeError):
+        supervisor.watch()
+    assert arm.calls[-1] == "stop"
+    assert supervisor.state == State.FAULT
+    assert "nobody thought of it" in supervisor.reason
+
+
+def test_a_watch_that_fails_still_halts_what_fell_silent(make, arm, clock, monkeypatch):
+    supervisor = make()
+    supervisor.reset_episode(1, 0, False)
+    act(supervisor)
+    monkeypatch.setattr(arm, "keep_alive", lambda: 1 / 0)
+    clock.now = 1.0
+    with pytest.raises(ZeroDivisionError):
+        supervisor.watch()
+    assert "stop" in arm.calls

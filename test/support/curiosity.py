@@ -38,8 +38,8 @@ class Caller:
     def save(self, path: str) -> ModelFile.Response:
         return self._call("save", ModelFile, ModelFile.Request(path=path))
 
-    def load(self, path: str) -> ModelFile.Response:
-        return self._call("load", ModelFile, ModelFile.Request(path=path))
+    def load(self, path: str, checksum: str = "") -> ModelFile.Response:
+        return self._call("load", ModelFile, ModelFile.Request(path=path, checksum=checksum))
 
     def fingerprint(self) -> tuple[bytes, int, str]:
         """Answers that any change of the posterior would change."""

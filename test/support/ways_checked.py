@@ -59,7 +59,8 @@ def benchmark(shell: Shell, command: str) -> None:
     """Minutes each, and peers to install: the module and its options are there."""
     module, *options = shlex.split(command)[2:]
     file = "__main__" if module == "benchmarks.NAME" else module.removeprefix("benchmarks.")
-    source = (ROOT / f"benchmarks/{file}.py").read_text()
+    path = ROOT / f"benchmarks/{file}"
+    source = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
     for option in (word for word in options if word.startswith("--")):
         assert f'"{option}"' in source
 
@@ -71,9 +72,18 @@ def discovery(shell: Shell, command: str) -> None:
     assert value in {"SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT"}
 
 
+def secured(shell: Shell, command: str) -> None:
+    """The wheels have no SROS2: files are there, and variables are those that ROS reads."""
+    words = shlex.split(command)
+    assert all((ROOT / word).is_file() for word in words if word.endswith(".xml"))
+    names = {word.partition("=")[0] for word in words if "=" in word}
+    assert names <= {f"ROS_SECURITY_{end}" for end in ("KEYSTORE", "ENABLE", "STRATEGY")}
+
+
 def pinned(shell: Shell, command: str) -> None:
     """Installed by set-up already, in the versions that it pins."""
-    pins = (ROOT / "requirements/base.txt").read_text()
+    files = ("base", "dev")
+    pins = "".join((ROOT / f"requirements/{name}.txt").read_text() for name in files)
     for name in shlex.split(command)[2:]:
         assert f"\n{name}==" in pins, name
 

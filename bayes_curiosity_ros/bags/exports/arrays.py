@@ -7,7 +7,7 @@ import numpy as np
 from bayes_curiosity_ros.bags.episode import Episode
 
 ARRAYS = (
-    "steps", "stamps_s", "vectors", "color", "depth", "actions", "gripper", "executed",
+    "steps", "stamps_s", "vectors", "color", "depth", "driven", "actions", "gripper", "executed",
     "positions", "objects", "variance", "curiosity", "reward",
 )  # fmt: skip
 

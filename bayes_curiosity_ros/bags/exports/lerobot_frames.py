@@ -16,6 +16,8 @@ from bayes_curiosity_ros.bags.errors import BagError
 COLOR = "observation.images.color"
 # Not under "observation": policies would take it for a vector of joint angles.
 DEPTH = "depth"
+# As LeRobot's own recordings of people who correct a policy have it.
+INTERVENTION = "complementary_info.is_intervention"
 AXES = ("x", "y", "z")
 Columns = Mapping[str, np.ndarray]
 
@@ -36,6 +38,7 @@ def frames(episode: Episode, fps: int, index: int, first: int) -> dict[str, np.n
         "next.done": numbers == count - 1,
         "next.success": (numbers == count - 1) & (episode.outcome == "success"),
     }
+    columns[INTERVENTION] = episode.driven[:count]
     if np.isfinite(episode.reward).all():
         columns["next.intrinsic_reward"] = episode.reward[1:].astype(np.float32)
     if episode.color is not None and episode.depth is not None:

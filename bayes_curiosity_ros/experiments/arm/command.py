@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from bayes_curiosity_ros.bringup import arguments as bringup
 from bayes_curiosity_ros.bringup.processes import ProcessGroup
 from bayes_curiosity_ros.bringup.table import nodes, parameter_files
 from bayes_curiosity_ros.bringup.up import add_bringup_arguments, words_of
-from bayes_curiosity_ros.configuration.ranges import parse_ranges
+from bayes_curiosity_ros.configuration.ranges import STEPS, parse_ranges, whole
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
@@ -29,12 +31,13 @@ from bayes_curiosity_ros.experiments.engine.arguments import (
     add_seeds_argument,
 )
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Record, Row
+from bayes_curiosity_ros.experiments.engine.running import resumable, standing
 from bayes_curiosity_ros.experiments.engine.settings import digest
 from bayes_curiosity_ros.experiments.engine.store import Store
-from bayes_curiosity_ros.learning.episode_log import LOG, EpisodeRow, read_log
+from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT, has_checkpoint
+from bayes_curiosity_ros.learning.episode_log import LOG, EpisodeRow, of_policy, read_log
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
 from bayes_curiosity_ros.learning.prepare import PrepareOptions, prepare
-from bayes_curiosity_ros.learning.settings import CHECKPOINT
 from bayes_curiosity_ros.learning.trainer import Iteration
 
 TASK = "arm_reach"  # in rows; what the arm does is "reach"
@@ -97,12 +100,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bonuses to compare",
     )
     add_seeds_argument(parser, "0-4")
-    parser.add_argument("--timesteps", type=int, default=TIMESTEPS, metavar="N", help="of a run")
+    parser.add_argument("--timesteps", type=STEPS, default=TIMESTEPS, metavar="N", help="of a run")
     about = "the same as of `experiment curves`, to have all curves in one figure"
     add_output_arguments(parser, "output/curves", about)
     parser.add_argument(
         "--imitation-epochs",
-        type=int,
+        type=whole("--imitation-epochs"),
         default=IMITATION_EPOCHS,
         help="of the policies' pre-training",
     )
@@ -129,7 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
     began_s = time.monotonic()
     for index, job in enumerate(missing):
         _announce(job, index, len(missing), time.monotonic() - began_s)
-        store.append(run_job(job, arguments))
+        with resumable(partial(standing, len(jobs) - len(missing) + index, len(jobs))):
+            store.append(run_job(job, arguments))
     by_window = write_table(arguments.output)
     if not arguments.no_plots:
         write_figures(by_window, arguments.output)
@@ -149,9 +153,9 @@ def run_job(job: Job, arguments: argparse.Namespace) -> list[Row]:
     with ProcessGroup(folder / "log", loud=["up"]) as group:
         group.start("up", words_of(given), node_environment())
         ended = group.wait()
-    if ended.name == "":
-        raise KeyboardInterrupt
-    rows = read_log(folder / LOG) if ended.code == 0 else []
+    if ended.signal:
+        raise KeyboardInterrupt(signal.Signals[ended.signal])
+    rows = of_policy(read_log(folder / LOG)) if ended.code == 0 else []
     if not rows or rows[-1].timesteps < arguments.timesteps:
         raise RunFailedError(
             f"{job.method}, seed {job.seed} ended early with code {ended.code}; see {folder}/log, "
@@ -207,7 +211,7 @@ def _launch_arguments(
     names = [argument.name for argument in bringup.arguments() if argument.name not in OWN]
     given = {name: getattr(arguments, name) for name in names}
     operator = arguments.simulated_operator or arguments.arm == "sim"
-    resume = (folder / CHECKPOINT).exists()
+    resume = has_checkpoint(folder / CHECKPOINT)
     given |= {"task": "reach", "bonus": bonus, "seed": seed, "output": folder, "resume": resume}
     given |= {"timesteps": arguments.timesteps, "simulated_operator": operator}
     return {

@@ -10,7 +10,7 @@ import numpy as np
 from bayes_curiosity_ros.experiments.curves.analysis import Curves
 from bayes_curiosity_ros.experiments.engine.jobs import Job
 from bayes_curiosity_ros.experiments.engine.work import Work
-from bayes_curiosity_ros.learning.checkpoint import load_checkpoint
+from bayes_curiosity_ros.learning.checkpoint import has_checkpoint, load_checkpoint
 from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.robot.cameras.camera import CameraError
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
@@ -53,7 +53,7 @@ def best_run(curves: Curves, work: Work, task: str) -> Job | None:
         if cell.task == task and cell in work.cells
         for run in curve.runs
     }
-    there = [job for job in finals if work.checkpoint(job).exists()]
+    there = [job for job in finals if has_checkpoint(work.checkpoint(job))]
     return max(there, key=lambda job: finals[job], default=None)
 
 

@@ -6,7 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.configuration.ranges import STEPS, whole
+from bayes_curiosity_ros.learning.event_log import LOGS
 from bayes_curiosity_ros.resources import find
 
 
@@ -30,7 +31,7 @@ def add_experiment_arguments(
     )
     add_seeds_argument(parser, seeds)
     parser.add_argument(
-        "--timesteps", "--steps", type=int, metavar="N", help="replaces every budget"
+        "--timesteps", "--steps", type=STEPS, metavar="N", help="replaces every budget"
     )
     parser.add_argument(
         "--config",
@@ -41,6 +42,9 @@ def add_experiment_arguments(
         help="all settings",
     )
     add_output_arguments(parser, output, "of all results")
+    parser.add_argument(
+        "--log", choices=LOGS, default="", help="event files of each run that ends, besides rows"
+    )
     add_place_arguments(parser)
 
 
@@ -60,7 +64,11 @@ def add_output_arguments(parser: argparse.ArgumentParser, output: str, about: st
 def add_place_arguments(parser: argparse.ArgumentParser) -> None:
     """Options that say where jobs run."""
     parser.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="local processes"
+        "--workers",
+        type=whole("--workers", 1, 1000),
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="local processes",
     )
     parser.add_argument(
         "--cluster",
@@ -69,9 +77,3 @@ def add_place_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="run on Ray: an address, auto, or nothing to start one on this machine",
     )
-
-
-def check_place(arguments: argparse.Namespace) -> None:
-    """Complain of impossible places before any work is spent."""
-    if arguments.workers < 1:
-        raise ConfigError(f"--workers {arguments.workers}; at least 1 is needed")

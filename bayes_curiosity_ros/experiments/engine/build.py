@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from bayes_curiosity_ros.learning.preparation import (
     train_encoder,
 )
 from bayes_curiosity_ros.learning.trainer import Trainer
+from bayes_curiosity_ros.locks import locked
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.demonstrations import Demonstrations, collect
 from bayes_curiosity_ros.tasks.registry import TASKS, make_task
@@ -96,8 +96,7 @@ class Ground:
         Another process may be at work on other cells of the same task: one makes, one waits.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / f".{self.cell.cell.task}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._folder / f".{self.cell.cell.task}.lock"):
             if self._needs_model:
                 _ = self.preparation.encoder
             if self._needs_demonstrations:
@@ -235,10 +234,12 @@ def world_of(task: Task) -> str:
     """Digest of an arm task's definition, whose numbers results depend on; "" for other tasks."""
     if not isinstance(task, ArmTask):
         return ""
-    parts = [task.config, task.placement, task.robot]  # type: ignore[attr-defined]
+    robot = asdict(task.robot)
+    del robot["safety"]["max_overspeed"]  # of supervised arms; no result in process has it
+    parts = [asdict(task.config), asdict(task.placement), robot]  # type: ignore[attr-defined]
     if task.visual:  # how it is looked at decides what it is
-        parts.append(encoder_config(task))
-    return digest([task.horizon, *(asdict(part) for part in parts)])
+        parts.append(asdict(encoder_config(task)))
+    return digest([task.horizon, *parts])
 
 
 def _imitator(learner: Algorithm) -> GaussianPolicy:

@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
-from bayes_curiosity_ros.experiments.engine.statistics import Interval
+from bayes_curiosity_ros.learning.intervals import Interval
 from bayes_curiosity_ros.tasks.registry import TASKS
 
 matplotlib.use("Agg")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import sys
 import threading
@@ -17,7 +18,7 @@ import torch
 from tqdm import tqdm
 
 from bayes_curiosity_ros.configuration.ranges import parse_ranges
-from bayes_curiosity_ros.experiments.engine.arguments import check_place
+from bayes_curiosity_ros.environment import SIGNALS
 from bayes_curiosity_ros.experiments.engine.build import Ground
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Row
 from bayes_curiosity_ros.experiments.engine.schedule import JobT, RowT, run_locally, run_on_ray
@@ -28,8 +29,18 @@ from bayes_curiosity_ros.experiments.engine.settings import (
 )
 from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.experiments.engine.work import Work
+from bayes_curiosity_ros.learning.event_log import EventLog, require_log
 
 REFRESH_S = 1.0
+# Columns of a row that event files have.
+LOGGED = (
+    "success_rate",
+    "extrinsic_return",
+    "intrinsic_reward",
+    "successes_per_timestep",
+    "evaluation_return",
+    "evaluation_success_rate",
+)
 
 
 def chosen_settings(arguments: argparse.Namespace) -> ExperimentSettings:
@@ -52,21 +63,27 @@ def run_missing(
         arguments: seeds, place and output.
         keep_checkpoints: whether finished runs can be looked at, and filmed, afterwards.
     """
-    check_place(arguments)
+    require_log(arguments.log)
     jobs = jobs_of(settings, parse_ranges(arguments.seeds, "--seeds"))
     torch.set_num_threads(1)
     work = work_of(settings, arguments.output)
     store = Store(arguments.output, work.cells)
-    done = {row.job for row in store.load()}
+    done = {row.job for row in store.load()} & set(jobs)
     missing = [job for job in jobs if job not in done]
     if len(missing) < len(jobs):
         print(f"{len(jobs) - len(missing)} of {len(jobs)} runs are already there", file=sys.stderr)
-    with interruptible():
+    with resumable(lambda: standing(len(done), len(jobs))), interruptible():
         prepare(missing, work, arguments.workers)
         for job in train(missing, work, store, arguments):
+            done.add(job)
             if not keep_checkpoints:
                 work.forget(job)
     return work
+
+
+def standing(finished: int, count: int) -> str:
+    """Where an experiment stands that was interrupted, and how to go on."""
+    return f"{finished} of {count} runs are finished; the same command goes on"
 
 
 def jobs_of(settings: ExperimentSettings, seeds: Sequence[int]) -> list[Job]:
@@ -134,7 +151,17 @@ def train(
     with progress(jobs, work), closing(results_of(jobs, work, arguments)) as results:
         for job, rows in results:
             store.append(rows)
+            write_events(rows, job, work.folder, arguments.log)
             yield job
+
+
+def write_events(rows: Sequence[Row], job: Job, folder: Path, log: str) -> None:
+    """Event files of a run that has ended, in its cell's folder, if a kind of log is asked for."""
+    with EventLog(job.cell.within(folder) / f"seed_{job.seed}", log) as events:
+        for row in rows:
+            values = {name: getattr(row, name) for name in LOGGED}
+            speed = row.timesteps / row.seconds if row.seconds > 0 else math.nan
+            events.add_numbers({**values, "steps_per_second": speed}, row.timesteps)
 
 
 def results_of(
@@ -184,15 +211,32 @@ def progress(jobs: list[Job], work: Work) -> Generator[None, None, None]:
 
 @contextmanager
 def interruptible() -> Generator[None, None, None]:
-    """Take SIGTERM as Ctrl-C, and both even where a shell started us with them ignored."""
+    """Take SIGTERM as Ctrl-C, and both even where a shell started us with them ignored.
+
+    The number of the signal is the KeyboardInterrupt's argument, for `cli.main`.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, interrupt) for number in numbers]
+    before = [signal.signal(number, interrupt) for number in SIGNALS]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in zip(SIGNALS, before, strict=True):
             signal.signal(number, handler)
+
+
+@contextmanager
+def resumable(how: Callable[[], str]) -> Generator[None, None, None]:
+    """Say on one line how to go on, when a signal cuts work short.
+
+    Args:
+        how: where it stands and what to type; asked for when it is needed.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as interruption:
+        number = next(iter(interruption.args), signal.SIGINT)
+        print(f"stopped by {signal.Signals(number).name}: {how()}", file=sys.stderr)
+        raise

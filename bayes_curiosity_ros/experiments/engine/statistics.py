@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
-
-FINAL_SHARE = 0.1
+from bayes_curiosity_ros.learning.intervals import FINAL_SHARE, Interval
 
 
 def by_run(rows: Iterable[Row]) -> dict[Cell, dict[int, list[Row]]]:
@@ -30,29 +28,6 @@ def first_success(run: Sequence[Row]) -> float:
     """Steps to the end of a run's first successful episode; infinite: never."""
     steps = run[-1].first_success
     return float(steps) if steps >= 0 else float("inf")
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and how far it can be trusted.
-
-    Attributes:
-        value: the estimate.
-        lower, upper: ends of its 95 % interval.
-    """
-
-    value: float
-    lower: float
-    upper: float
-
-    def against(self, other: Interval) -> str:
-        """Whether this one is "above" or "below" another; "" where they meet."""
-        if self.lower > other.upper:
-            return "above"
-        return "below" if self.upper < other.lower else ""
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.lower:.3f}, {self.upper:.3f}]"
 
 
 def interquartile_mean(values: np.ndarray) -> np.ndarray:

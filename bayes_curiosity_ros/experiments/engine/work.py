@@ -22,7 +22,12 @@ from bayes_curiosity_ros.experiments.engine.jobs import (
     no_evaluation,
 )
 from bayes_curiosity_ros.experiments.engine.settings import CellSettings
-from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
+from bayes_curiosity_ros.learning.checkpoint import (
+    forget_checkpoint,
+    has_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from bayes_curiosity_ros.learning.preparation import Tell
 from bayes_curiosity_ros.learning.trainer import Trainer
 
@@ -48,7 +53,7 @@ class Work:
         trainer = self.trainer(job)
         record = Record(job, cell.points, cell.timesteps, evaluation_of(trainer, cell, job.seed))
         checkpoint = self.checkpoint(job)
-        if checkpoint.exists():
+        if has_checkpoint(checkpoint):
             saved = load_checkpoint(checkpoint, trainer)
             record.load_state_dict(saved["record"])
             began_s = time.monotonic() - saved["seconds"]
@@ -88,7 +93,7 @@ class Work:
 
     def forget(self, job: Job) -> None:
         """Remove a finished job's checkpoint, for experiments of many runs that need none."""
-        self.checkpoint(job).unlink(missing_ok=True)
+        forget_checkpoint(self.checkpoint(job))
 
     def progress(self, job: Job) -> int:
         """Timesteps that a job has taken, whoever runs it."""

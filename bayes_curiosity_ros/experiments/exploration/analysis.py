@@ -9,12 +9,12 @@ import numpy as np
 
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.statistics import (
-    Interval,
     bootstrap,
     by_run,
     final_part,
     first_success,
 )
+from bayes_curiosity_ros.learning.intervals import Interval
 
 HALF = 0.5
 

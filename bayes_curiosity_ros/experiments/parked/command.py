@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import signal
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,11 @@ from bayes_curiosity_ros.bringup.up import (
     check_folder,
     forget,
     run_nodes,
+    steps_of,
 )
+from bayes_curiosity_ros.configuration.ranges import SEED, STEPS
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.experiments.engine.running import interruptible
+from bayes_curiosity_ros.experiments.engine.running import interruptible, resumable
 from bayes_curiosity_ros.experiments.engine.schedule import run_locally
 from bayes_curiosity_ros.experiments.parked.contrast import run_in_process
 from bayes_curiosity_ros.experiments.parked.display import Display, read_soon
@@ -26,6 +28,7 @@ from bayes_curiosity_ros.experiments.parked.settings import (
     Comparison,
     comparison,
 )
+from bayes_curiosity_ros.locks import FolderLock
 
 TIMESTEPS = 150_000
 WORKERS = 2
@@ -45,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "rewards shuffled. It ends with a verdict by intervals, a figure, a film and a checkpoint "
         "to go on from. The settings are those of `bayes-curiosity experiment exploration`."
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of all three runs")
+    parser.add_argument("--seed", type=SEED, default=0, help="seed of all three runs")
     parser.add_argument(
-        "--timesteps", type=int, default=TIMESTEPS, metavar="N", help="control steps of each run"
+        "--timesteps", type=STEPS, default=TIMESTEPS, metavar="N", help="control steps of each run"
     )
     parser.add_argument(
         "--output", type=Path, default=Path("output/explore"), metavar="FOLDER", help="results"
@@ -61,18 +64,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prepare, learn over ROS, learn in process, compare."""
     runs = comparison(arguments.output, arguments.seed, arguments.timesteps)
+    with FolderLock(arguments.output):
+        return _run(arguments, runs)
+
+
+def _run(arguments: argparse.Namespace, runs: Comparison) -> int:
     if arguments.restart:
         begin_again(runs)
     check_folder(runs.folder_of(OVER_ROS), arguments.resume)
-    try:
+    with resumable(partial(standing, runs)):
         learn(runs, arguments.resume)
-    except KeyboardInterrupt:
-        print(f"go on with\n    {runs.how_to_go_on(runs.timesteps)}", file=sys.stderr)
-        raise
     from bayes_curiosity_ros.experiments.parked.report import report
 
     report(runs)
     return 0
+
+
+def standing(runs: Comparison) -> str:
+    """Where the runs stand, and how to go on."""
+    steps = ", ".join(f"{method} {_steps(runs, method)}" for method in METHODS)
+    return f"{steps} of {runs.timesteps} steps; go on with {runs.how_to_go_on(runs.timesteps)}"
 
 
 def learn(runs: Comparison, resume: bool) -> None:
@@ -97,8 +108,8 @@ def learn_over_ros(runs: Comparison, resume: bool) -> None:
     )
     with Display({OVER_ROS: runs.log_of(OVER_ROS)}, runs.timesteps):
         ended = run_nodes(runs.bringup(resume), runs.folder_of(OVER_ROS), loud=())
-    if ended.name == "":
-        raise KeyboardInterrupt
+    if ended.signal:
+        raise KeyboardInterrupt(signal.Signals[ended.signal])
     if not _finished(runs, OVER_ROS):
         raise RunFailedError(
             f"the run over ROS ended early, by {ended.name}; see {runs.folder_of(OVER_ROS)}/log, "
@@ -124,8 +135,11 @@ def learn_in_process(runs: Comparison) -> None:
 
 
 def _finished(runs: Comparison, method: str) -> bool:
-    episodes = read_soon(runs.log_of(method))
-    return bool(episodes) and episodes[-1].timesteps >= runs.timesteps
+    return _steps(runs, method) >= runs.timesteps
+
+
+def _steps(runs: Comparison, method: str) -> int:
+    return steps_of(read_soon(runs.log_of(method)))
 
 
 def begin_again(runs: Comparison) -> None:

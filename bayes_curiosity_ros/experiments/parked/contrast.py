@@ -82,7 +82,7 @@ class Observer(Nobody):
             information = self._keeper.curiosity.regression.information
             self._keeper.update(self._number, Observations(vectors))
             self.paid.add(rewards[1:])
-        self._trail.add(vectors)
+        self._trail.add(self._number, vectors)
         self._log.add(
             EpisodeRow.of(episode, self._number, timesteps, rewards, curiosity, information)
         )
@@ -97,8 +97,8 @@ def run_in_process(runs: Comparison, method: str) -> list[EpisodeRow]:
     """One whole run without ROS, from its first episode; no rows: the log has them."""
     torch.set_num_threads(1)
     task, folder = runs.make_task(), runs.folder_of(method)
-    trail = Trail(folder / TRAIL, (), task.observation_size)
-    observer = Observer(_keeper(runs, method), EpisodeLog(runs.log_of(method)), trail)
+    log, trail = EpisodeLog(runs.log_of(method)), Trail(folder / TRAIL)
+    observer = Observer(_keeper(runs, method), log, trail)
     bonus = _bonus(runs, method, task, observer.paid)
     trainer = _trainer(runs, method, task, bonus, observer)
     while trainer.timesteps < runs.timesteps:

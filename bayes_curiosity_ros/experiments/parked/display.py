@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from bayes_curiosity_ros.errors import DamagedFileError
 from bayes_curiosity_ros.learning.episode_log import EpisodeRow, progress_line, read_log
 
 REFRESH_S = 1.0
@@ -82,8 +83,8 @@ class _Speed:
 
 
 def read_soon(log: Path) -> list[EpisodeRow]:
-    """The episodes in a log that is being written; none where it is missing or unfinished."""
+    """The episodes in a log that is being written; none where it is missing or damaged."""
     try:
         return read_log(log)
-    except (FileNotFoundError, KeyError, TypeError, ValueError):
+    except DamagedFileError:
         return []

@@ -9,13 +9,16 @@ from bayes_curiosity_ros.experiments.engine.jobs import Job
 from bayes_curiosity_ros.experiments.engine.store import to_csv
 from bayes_curiosity_ros.experiments.parked.contrast import first_trainer, trained
 from bayes_curiosity_ros.experiments.parked.film import write_film
-from bayes_curiosity_ros.experiments.parked.plots import Seen, hands_of, plot
+from bayes_curiosity_ros.experiments.parked.plots import Seen, plot
 from bayes_curiosity_ros.experiments.parked.settings import LEARNER, METHODS, TASK, Comparison
-from bayes_curiosity_ros.experiments.parked.verdict import at_the_end, summary
+from bayes_curiosity_ros.experiments.parked.verdict import summary
 from bayes_curiosity_ros.files import write_atomically
-from bayes_curiosity_ros.learning.episode_log import read_log
+from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT
+from bayes_curiosity_ros.learning.episode_log import LOG, read_log
+from bayes_curiosity_ros.learning.intervals import at_the_end
 from bayes_curiosity_ros.learning.trail import NAME as TRAIL
 from bayes_curiosity_ros.learning.trail import read_trail
+from bayes_curiosity_ros.tasks.arm.plan import hands_of
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 
 ROWS, VERDICT, FIGURE, FILM = "rows.csv", "verdict.txt", "explore.png", "explore.gif"
@@ -31,7 +34,7 @@ def report(runs: Comparison) -> None:
     print(text, flush=True)
     plot(seen, task, runs.folder / FIGURE)
     write_film(first_trainer(runs, task), trained(runs, task), task, runs.folder / FILM)
-    names = f"{FIGURE}, {FILM}, {ROWS}, {VERDICT}, curiosity/{{episodes.csv,checkpoint.pt}}"
+    names = f"{FIGURE}, {FILM}, {ROWS}, {VERDICT}, curiosity/{{{LOG},{CHECKPOINT}}}"
     print(
         f"wrote {names} in {runs.folder}; go on with\n    {runs.how_to_go_on(2 * runs.timesteps)}"
     )

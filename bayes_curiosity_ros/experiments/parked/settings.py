@@ -21,10 +21,11 @@ from bayes_curiosity_ros.experiments.engine.settings import (
     load_settings,
 )
 from bayes_curiosity_ros.files import write_atomically
+from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT, has_checkpoint
 from bayes_curiosity_ros.learning.episode_log import LOG
 from bayes_curiosity_ros.learning.policy import PolicyConfig
 from bayes_curiosity_ros.learning.preparation import Preparation, PreparedFiles, Tell
-from bayes_curiosity_ros.learning.settings import CHECKPOINT, LearnerConfig
+from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.learning.trpo import TrpoConfig
 from bayes_curiosity_ros.resources import find
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -146,7 +147,7 @@ class Comparison:
     def how_to_go_on(self, timesteps: int) -> str:
         """The command that goes on with these runs, to so many control steps each."""
         words = ["bayes-curiosity explore", f"--output {self.folder}", f"--timesteps {timesteps}"]
-        if self.checkpoint.exists():
+        if has_checkpoint(self.checkpoint):
             words.insert(1, "--resume")
         if self.seed:
             words.append(f"--seed {self.seed}")

@@ -3,55 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from bayes_curiosity_ros.experiments.engine.statistics import FINAL_SHARE, Interval
 from bayes_curiosity_ros.experiments.parked.settings import OVER_ROS
-from bayes_curiosity_ros.learning.episode_log import EpisodeRow
+from bayes_curiosity_ros.learning.intervals import Share
 
-Z = 1.959964  # of a 95 % interval
 WORDS = {"none": "without it", "placebo": "with the placebo"}
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many of some episodes succeeded.
-
-    Attributes:
-        successes: episodes that succeeded.
-        episodes: all of them.
-    """
-
-    successes: int
-    episodes: int
-
-    @property
-    def interval(self) -> Interval:
-        """The share that succeeded, with Wilson's 95 % interval; all is possible of none."""
-        if not self.episodes:
-            return Interval(0.0, 0.0, 1.0)
-        n, share = self.episodes, self.successes / self.episodes
-        center = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-        half = Z / (1 + Z**2 / n) * (share * (1 - share) / n + Z**2 / (4 * n**2)) ** 0.5
-        lower, upper = min(center - half, share), max(center + half, share)  # but for rounding
-        return Interval(share, max(lower, 0.0), min(upper, 1.0))
-
-    def __str__(self) -> str:
-        found = self.interval
-        return (
-            f"{found.value:5.1%}  [{found.lower:5.1%}, {found.upper:5.1%}]  "
-            f"{self.successes} of {self.episodes} episodes"
-        )
-
-
-def share_of(episodes: Sequence[EpisodeRow]) -> Share:
-    """How many of these episodes succeeded."""
-    return Share(sum(row.outcome == "success" for row in episodes), len(episodes))
-
-
-def at_the_end(episodes: Sequence[EpisodeRow]) -> Share:
-    """How many of the last tenth of a run's episodes succeeded."""
-    return share_of(episodes[-max(1, round(FINAL_SHARE * len(episodes))) :])
 
 
 def verdict(ends: Mapping[str, Share]) -> str:
@@ -80,11 +36,19 @@ def summary(ends: Mapping[str, Share]) -> str:
         [
             "Success over the last tenth of the episodes, exploration noise included, with its "
             "95 % interval:",
-            *(f"    {name:{width}}  {share}" for name, share in ends.items()),
+            *(f"    {name:{width}}  {_told(share)}" for name, share in ends.items()),
             f"Does curiosity carry? {verdict(ends)}",
             "The placebo has the same rewards, shuffled over the steps. The intervals are of the",
             "episodes of one seed; `bayes-curiosity experiment exploration` compares seeds.",
         ]
+    )
+
+
+def _told(share: Share) -> str:
+    found = share.interval
+    return (
+        f"{found.value:5.1%}  [{found.lower:5.1%}, {found.upper:5.1%}]  "
+        f"{share.successes} of {share.trials} episodes"
     )
 
 

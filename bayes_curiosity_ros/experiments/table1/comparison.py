@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
-from bayes_curiosity_ros.experiments.engine.statistics import Interval, bootstrap
+from bayes_curiosity_ros.experiments.engine.statistics import bootstrap
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table
 from bayes_curiosity_ros.experiments.table1.analysis import CellReturns, Cells
 from bayes_curiosity_ros.experiments.table1.table import OURS, first_success_text
+from bayes_curiosity_ros.learning.intervals import Interval
 
 HEAD = ["task", "learner", "method", "reward", "against the table", "first success", "sooner"]
 LEGEND = f"""\

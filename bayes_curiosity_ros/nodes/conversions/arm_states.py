@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
-from bayes_curiosity_ros.errors import LengthError, NotFiniteError, unknown_name
+from bayes_curiosity_ros.errors import LengthError, unknown_name
 from bayes_curiosity_ros.nodes.conversions.values import doubles, seconds_of, stamp_of
 from bayes_curiosity_ros.nodes.wire import fresh
 from bayes_curiosity_ros.robot.arms.arm import ArmState
+from bayes_curiosity_ros.robot.config import ArmConfig
 
 
 def message_of_arm_state(state: ArmState, names: tuple[str, ...]) -> ArmStateMessage:
@@ -37,12 +36,16 @@ def message_of_arm_state(state: ArmState, names: tuple[str, ...]) -> ArmStateMes
     return message
 
 
-def arm_state_of_message(message: ArmStateMessage, joints: tuple[str, ...]) -> ArmState:
-    """What an arm reported; its first joints must be `joints`, the rest are fingers."""
-    count, names = len(joints), tuple(message.joint_names)
-    if names[:count] != joints:
-        wrong = next((name for name in names if name not in joints), names)
-        raise unknown_name("joint in arm/state:", wrong, joints)
+def arm_state_of_message(message: ArmStateMessage, arm: ArmConfig) -> ArmState:
+    """What an arm reported: of its joints and, where it is simulated, of all its fingers.
+
+    Raises:
+        ConfigError, LengthError: it is another arm's.
+    """
+    count, names = len(arm.joints), tuple(message.joint_names)
+    if names not in (arm.all_joints, arm.joints):
+        wrong = next((name for name in names if name not in arm.all_joints), names)
+        raise unknown_name("joint in arm/state:", wrong, arm.all_joints)
     positions, velocities = np.frombuffer(message.positions), np.frombuffer(message.velocities)
     if not len(positions) == len(velocities) == len(names):
         raise LengthError(
@@ -50,8 +53,6 @@ def arm_state_of_message(message: ArmStateMessage, joints: tuple[str, ...]) -> A
         )
     spot, turn = message.object_pose.position, message.object_pose.orientation
     place = np.array([spot.x, spot.y, spot.z, turn.w, turn.x, turn.y, turn.z])
-    if not all(map(math.isfinite, (*message.positions, *place.tolist()))):
-        raise NotFiniteError(f"arm/state: positions {positions}, object {place}")
     contacts = {
         "self": message.self_contacts,
         "scene": message.scene_contacts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import math
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -58,7 +59,7 @@ def observation_of_message(message: Observation) -> Observations:
 
 def _images_of_batch(batch: ObservationBatch) -> np.ndarray | None:
     shape = (batch.count, batch.image_height, batch.image_width)
-    pixels = int(np.prod(shape, dtype=np.int64))
+    pixels = math.prod(shape)  # of Python's integers, which do not wrap
     for name, values, expected in (
         ("color", batch.color, 3 * pixels),
         ("depth", batch.depth, pixels),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from tf2_msgs.msg import TFMessage
 
 
-def only_frames(data: bytes, frame_prefix: str) -> bytes:
-    """A serialised TFMessage less the frames with another prefix; empty if none are left."""
-    message = deserialize_message(data, TFMessage)
+def only_frames(data: bytes, message: TFMessage, frame_prefix: str) -> bytes:
+    """Bytes of a message less the frames with another prefix; empty if none are left.
+
+    Args:
+        data: bytes of the message.
+        message: the same, read.
+        frame_prefix: what the names of our frames begin with.
+    """
     ours = [t for t in message.transforms if t.child_frame_id.startswith(frame_prefix)]
     if len(ours) == len(message.transforms):
         return data

@@ -211,6 +211,7 @@ class ArmEntry:
         robot: its own file in config/robots/, used where the user names none.
         needs: arguments of the bringup that it cannot do without.
         parameters: the arm node's parameter that each argument of the bringup sets.
+        secrets: environment variables that nobody but its arm node may read.
     """
 
     name: str
@@ -219,6 +220,13 @@ class ArmEntry:
     robot: str = "jaco.yaml"
     needs: tuple[str, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
 
 
 ARMS: Registry[ArmEntry] = Registry("arm", ArmEntry, "bayes_curiosity_ros.robot.arms")
+
+
+def secrets_of_others(kind: str = "") -> tuple[str, ...]:
+    """Environment variables that a node of this kind of arm, or a node of none, may not read."""
+    own = ARMS[kind].secrets if kind else ()
+    return tuple(name for arm in ARMS for name in arm.secrets if name not in own)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_curiosity_ros.configuration.settings import require_positive
+from bayes_curiosity_ros.configuration.settings import require_positive, secret
 from bayes_curiosity_ros.errors import unknown_name
 from bayes_curiosity_ros.robot.arms.arm import ARMS, ArmError, ArmInputs, ArmState
 from bayes_curiosity_ros.robot.arms.kortex_calls import (
@@ -23,7 +23,7 @@ from bayes_curiosity_ros.robot.arms.kortex_calls import (
     load_api,
 )
 from bayes_curiosity_ros.robot.arms.kortex_guard import Guard
-from bayes_curiosity_ros.robot.arms.kortex_link import KortexLink, LinkConfig
+from bayes_curiosity_ros.robot.arms.kortex_link import PASSWORD_VARIABLE, KortexLink, LinkConfig
 from bayes_curiosity_ros.robot.arms.kortex_reach import ReachAction
 from bayes_curiosity_ros.robot.arms.real import HOMED_RAD, HOMING_SHARE, RealArm
 from bayes_curiosity_ros.robot.arms.standstill import Sample, wrapped
@@ -48,7 +48,8 @@ class KortexConfig:
         ip: network address of the arm.
         port: port of its TCP interface.
         username: user of the arm's web application.
-        password: better left empty: then the environment variable KORTEX_PASSWORD counts.
+        password: better left empty: then the environment variable KORTEX_PASSWORD counts. From a
+            parameter file only; it cannot be read back.
         mode: joint_speeds renews speeds every control step, and moves smoothly. reach_angles
             sends a joint goal, and waits until the arm says that it is there: slower, and at
             rest between steps.
@@ -65,7 +66,7 @@ class KortexConfig:
     ip: str = ""
     port: int = 10_000
     username: str = "admin"
-    password: str = ""
+    password: str = secret()
     mode: str = "joint_speeds"
     max_torque_nm: float = 25.0
     call_timeout_s: float = 0.15
@@ -304,7 +305,11 @@ class KortexArm(RealArm):
 
 
 @ARMS.register(
-    "kortex", robot="gen3.yaml", needs=("robot_ip",), parameters={"robot_ip": "kortex.ip"}
+    "kortex",
+    robot="gen3.yaml",
+    needs=("robot_ip",),
+    parameters={"robot_ip": "kortex.ip"},
+    secrets=(PASSWORD_VARIABLE,),
 )
 def _make(inputs: ArmInputs) -> KortexArm:
     config = inputs.declare(KortexConfig(), "kortex.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,7 +35,7 @@ class LinkConfig:
     ip: str
     port: int
     username: str
-    password: str
+    password: str = field(repr=False)
     inactivity_s: float
 
     def __post_init__(self) -> None:

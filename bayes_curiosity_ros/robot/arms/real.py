@@ -95,6 +95,7 @@ class RealArm(Device):
     def move(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
         self._require_connected()
         self._require_free()
+        asked_s = time.monotonic()
         before, known_s = self.state(timeout_s), self._received_s
         decision = self._decide(before, deltas, gripper)
         # Fingers that would touch something stay where they are, as the arm does.
@@ -102,6 +103,9 @@ class RealArm(Device):
         after = self.state(timeout_s)
         if self._received_s != known_s:
             self._require_thawed(decision, before.joints, after.joints)
+        elapsed_s = time.monotonic() - (known_s or asked_s)
+        if too_fast := self.filter.overspeed(after.joints - before.joints, elapsed_s):
+            raise ArmError(too_fast)
         return Executed(
             self.covered(before, after),
             decision.changes,

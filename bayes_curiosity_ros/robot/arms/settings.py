@@ -9,7 +9,9 @@ from bayes_curiosity_ros.configuration.settings import require_positive
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.arms.arm import ARMS
 from bayes_curiosity_ros.robot.config import RobotConfig
+from bayes_curiosity_ros.robot.operator import OperatorConfig
 from bayes_curiosity_ros.robot.supervision import SupervisorConfig
+from bayes_curiosity_ros.runs import SILENCE_S
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class ArmNodeConfig:
         max_speed_deg_s: largest speed of any joint of a real arm.
         object_timeout_s: an object_pose older than this counts as unknown; real arms only.
         connect_timeout_s: longest wait for the arm.
-        supervisor: stops, watchdog, operator.
+        run_silence_s: a learner of which nothing was heard for so long may be replaced by another.
+        supervisor: stops, watchdog, the operator's word before a reset.
+        operator: how a person drives who takes the arm over.
     """
 
     backend: str = "sim"
@@ -39,10 +43,12 @@ class ArmNodeConfig:
     max_speed_deg_s: float = 10.0
     object_timeout_s: float = 5.0
     connect_timeout_s: float = 10.0
+    run_silence_s: float = SILENCE_S
     supervisor: SupervisorConfig = field(default_factory=SupervisorConfig)
+    operator: OperatorConfig = field(default_factory=OperatorConfig)
 
     def __post_init__(self) -> None:
-        require_positive(self, "max_speed_deg_s")
+        require_positive(self, "max_speed_deg_s", "run_silence_s")
         if self.real and not self.collisions:
             raise ConfigError(
                 f"collisions = false with backend {self.backend!r}: a real arm always checks"

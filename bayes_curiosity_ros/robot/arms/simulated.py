@@ -116,7 +116,10 @@ class SimulatedArm(Device):
         rows = self.stepper.advance(self.row[None], permitted[None], np.array([gripper]))
         self._row, self._steps = rows[0], self._steps + 1
         state = self.state(timeout_s)
-        return Executed(state.joints - before, changes, explanation, state)
+        moved = state.joints - before
+        if self.filter is not None and (too_fast := self.filter.overspeed(moved, 0.0)):
+            raise ArmError(too_fast)
+        return Executed(moved, changes, explanation, state)
 
     def rehearse(self, deltas: np.ndarray, gripper: float, timeout_s: float) -> Executed:
         velocity = self._velocity

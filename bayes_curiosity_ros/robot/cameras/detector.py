@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError
+from bayes_curiosity_ros.errors import BayesCuriosityError, ConfigError, ImageError
 from bayes_curiosity_ros.robot.cameras.camera import Extrinsics, Frame, Intrinsics
 from bayes_curiosity_ros.robot.config import ObjectConfig
 
@@ -65,8 +65,14 @@ class CylinderDetector:
         """Centre of the cylinder in the world, (3,) in [m].
 
         Raises:
+            ImageError: the frame is of another size than the camera's.
             NotSeenError: too few pixels of its colour.
         """
+        if frame.depth.shape != self._shape or frame.color.shape != (*self._shape, 3):
+            raise ImageError(
+                f"colour {frame.color.shape} and depth {frame.depth.shape}; the robot file's "
+                f"camera has {self._shape} pixels"
+            )
         points = self._points(frame)
         if len(points) < self.config.min_pixels:
             raise NotSeenError(

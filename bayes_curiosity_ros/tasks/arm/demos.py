@@ -7,8 +7,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from bayes_curiosity_ros.configuration.ranges import SEED, whole
 from bayes_curiosity_ros.tasks.arm.names import add_task_arguments, make_arm_task
 from bayes_curiosity_ros.tasks.demonstrations import (
+    MOST_PAIRS,
     DemonstrationConfig,
     collect,
     success_rate,
@@ -19,20 +21,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     defaults = DemonstrationConfig()
     add_task_arguments(parser)
-    parser.add_argument("--count", type=int, default=defaults.count, help="pairs to write")
+    parser.add_argument(
+        "--count",
+        type=whole("--count", 1, MOST_PAIRS),
+        default=defaults.count,
+        help="pairs to write",
+    )
     parser.add_argument(
         "--noise",
         type=float,
         default=defaults.noise_std,
         help="standard deviation, of actions in [-1, 1]",
     )
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="of placements, noise")
+    parser.add_argument("--seed", type=SEED, default=defaults.seed, help="of placements, noise")
     parser.add_argument(
         "--output", type=Path, default=None, help="file; output/demos/TASK.npz if absent"
     )
     parser.add_argument(
         "--check",
-        type=int,
+        type=whole("--check"),
         default=0,
         metavar="PLACEMENTS",
         help="write nothing; count how many random placements the noiseless expert solves",

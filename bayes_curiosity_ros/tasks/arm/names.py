@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from bayes_curiosity_ros.configuration.ranges import whole
 from bayes_curiosity_ros.errors import unknown_name
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.randomization import Randomization
@@ -17,7 +18,7 @@ def add_task_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robot", default="jaco.yaml", help="file in config/robots/, or a path")
     parser.add_argument(
         "--randomize",
-        type=int,
+        type=whole("--randomize"),
         default=0,
         metavar="WORLDS",
         help="draw each episode's colours, light, camera pose, object size and joint friction "

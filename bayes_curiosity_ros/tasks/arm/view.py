@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from PIL import Image
 
+from bayes_curiosity_ros.configuration.ranges import SEED, whole
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.robot.cameras.renderer import GLCamera
 from bayes_curiosity_ros.robot.composition import SEEN
@@ -34,8 +35,10 @@ Actor = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_task_arguments(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the placements")
-    parser.add_argument("--episodes", type=int, default=1, help="on film, or in the window")
+    parser.add_argument("--seed", type=SEED, default=0, help="of the placements")
+    parser.add_argument(
+        "--episodes", type=whole("--episodes", 1), default=1, help="on film, or in the window"
+    )
     parser.add_argument(
         "--policy", choices=("expert", "random"), default="expert", help="who moves the arm"
     )
@@ -46,8 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="film (.gif, .mp4) or last picture (.png); if absent, a window where there is a "
         "screen, else output/TASK.gif",
     )
-    parser.add_argument("--width", type=int, default=640, help="of the film, in pixels")
-    parser.add_argument("--height", type=int, default=480, help="of the film, in pixels")
+    for name, default in (("--width", 640), ("--height", 480)):
+        parser.add_argument(
+            name, type=whole(name, 16, 4096), default=default, help="of the film, in pixels"
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -141,13 +146,20 @@ def inset(picture: np.ndarray, task: ArmTask, state: np.ndarray) -> None:
         picture[-height:, :width] = framed
 
 
-def save(frames: list[np.ndarray], path: Path, frame_s: float) -> None:
-    """Write a film that runs in real time, or the last picture."""
+def save(frames: list[np.ndarray], path: Path, frame_s: float, colors: int = 128) -> None:
+    """Write a film, or the last picture.
+
+    Args:
+        frames: (H, W, 3) uint8 each.
+        path: path of the file, whose suffix is one of SUFFIXES.
+        frame_s: time that a frame is shown, in [s].
+        colors: colours of each frame of a GIF, at most 256.
+    """
     images = [Image.fromarray(frame) for frame in frames]
     if path.suffix == ".png":
         images[-1].save(path)
     elif path.suffix == ".gif":
-        palette = [image.quantize(128, dither=Image.Dither.NONE) for image in images]
+        palette = [image.quantize(colors, dither=Image.Dither.NONE) for image in images]
         durations = [round(1000 * frame_s)] * (len(images) - 1) + [1000]
         palette[0].save(path, save_all=True, append_images=palette[1:], duration=durations, loop=0)
     else:

@@ -1,0 +1,100 @@
+"""Sockets of a node on the loopback interface alone, where ROS stays on this machine anyway.
+
+With ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST nodes talk to nobody elsewhere, but Fast DDS listens
+on every interface all the same. Our profile says the same as LOCALHOST, and where to listen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from rclpy.utilities import get_rmw_implementation_identifier
+
+from bayes_curiosity_ros.environment import DISCOVERY_RANGE, stay_on_this_machine
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.resources import shared
+
+FAST_DDS = "rmw_fastrtps_cpp"
+# Jazzy knows the first, its successors the second.
+PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+# Whoever sets one of these has plans of their own for discovery.
+OTHER_PLANS = (
+    *PROFILE_VARIABLES,
+    "ROS_STATIC_PEERS",
+    "ROS_DISCOVERY_SERVER",
+    "ROS_LOCALHOST_ONLY",
+)
+# Fast DDS's own word for no shared memory.
+UDP_ONLY = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+# ROS adds nothing to what a profile says.
+AS_PROFILE_SAYS = "SYSTEM_DEFAULT"
+FIRST_PORT, PORTS_PER_DOMAIN = 7400, 250
+
+
+def bind_to_loopback(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Stay on this machine, on its loopback interface, unless the environment says otherwise.
+
+    To be called before `rclpy.init`. Another range than LOCALHOST, peers, a discovery server, a
+    profile of the user's own or another middleware: all is left as it is.
+    """
+    stay_on_this_machine(environment)
+    name, here = DISCOVERY_RANGE
+    if _is_bound(environment) and environment[name] != AS_PROFILE_SAYS:
+        for variable in PROFILE_VARIABLES:  # of a process that started us, but for another range
+            environment.pop(variable, None)
+    planned = any(environment.get(variable, "0") not in ("", "0") for variable in OTHER_PLANS)
+    stays = environment[name] == here and not planned
+    if stays and get_rmw_implementation_identifier() == FAST_DDS:
+        environment.update(dict.fromkeys(PROFILE_VARIABLES, _profile(environment)))
+        environment[name] = AS_PROFILE_SAYS
+
+
+def require_loopback() -> None:
+    """See that the profile is in force, once there is a node.
+
+    A Fast DDS that does not understand it would be open to the whole network.
+
+    Raises:
+        ConfigError: it is not; this process listens on another interface.
+    """
+    if _is_bound(os.environ) and (open_to := list(_open_to_others())):
+        raise ConfigError(
+            f"listening on {', '.join(open_to)} in spite of config/dds/: this Fast DDS "
+            f"does not know its profiles; set {PROFILE_VARIABLES[1]} to a profile of your own"
+        )
+
+
+def _is_bound(environment: Mapping[str, str]) -> bool:
+    """Whether the profile that counts is ours."""
+    return environment.get(PROFILE_VARIABLES[0]) in (_profile({}), _profile(UDP_ONLY))
+
+
+def _profile(environment: Mapping[str, str]) -> str:
+    """Path of our profile; LOCALHOST would not listen to the wish for no shared memory."""
+    udp = UDP_ONLY.items() <= environment.items()
+    return str(shared("config/dds", "loopback_udp.xml" if udp else "loopback.xml"))
+
+
+def _open_to_others() -> Iterator[str]:
+    """Addresses beyond loopback on which this process listens at a port of its ROS domain."""
+    if sys.platform != "linux":
+        return
+    first = FIRST_PORT + PORTS_PER_DOMAIN * int(os.environ.get("ROS_DOMAIN_ID") or 0)
+    ports, own = range(first, first + PORTS_PER_DOMAIN), set(_own_sockets())
+    for line in Path("/proc/self/net/udp").read_text().splitlines()[1:]:
+        words = line.split()
+        address, port = words[1].split(":")
+        host, number = IPv4Address(bytes.fromhex(address)[::-1]), int(port, 16)
+        if f"socket:[{words[9]}]" in own and number in ports and not host.is_loopback:
+            yield f"{host}:{number}"
+
+
+def _own_sockets() -> Iterator[str]:
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed meanwhile
+            yield os.readlink(link)

@@ -1,0 +1,130 @@
+"""The fault campaign, at its smallest: each part runs, and notices what it is there to notice."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bayes_curiosity_interfaces import msg
+from benchmarks.faults import __main__ as campaign
+from benchmarks.faults import files, hostile, kills, soak
+from benchmarks.faults.ledger import Ledger, Trial
+from benchmarks.faults.loaders import KINDS
+from benchmarks.faults.remains import Remains, same
+
+MESSAGES = [kind for name, kind in vars(msg).items() if name[0].isupper()]
+
+
+@pytest.fixture(autouse=True)
+def _our_domain(monkeypatch):
+    monkeypatch.setattr(campaign, "private_domain", lambda: None)  # the tests have theirs
+
+
+def figures(monkeypatch, capfd, *words: str) -> dict[str, dict]:
+    """Figures that the campaign prints, by name."""
+    monkeypatch.setattr(sys, "argv", ["faults", *words])
+    assert campaign.main() == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
+    return {figure["name"]: figure for figure in map(json.loads, lines)}
+
+
+def test_trials_are_not_made_twice(tmp_path):
+    made = []
+
+    def trial():
+        made.append(1)
+        return Trial("", "", 3, "fine", 0, "a, b\n")
+
+    for _ in range(2):
+        trials = Ledger(tmp_path / "trials.csv", quiet=True).work("kill", [("arm/0", trial)])
+        assert [(t.name, t.count, t.note) for t in trials] == [("arm/0", 3, "a, b\n")]
+    assert len(made) == 1
+
+
+def test_damaged_files_are_reported(tmp_path, monkeypatch, capfd):
+    words = ("--only", "files", "--damages", "3", "--kinds", "mcap", "demonstrations")
+    found = figures(monkeypatch, capfd, *words, "--quiet", "--output", str(tmp_path))
+    assert set(found) == {"faults/files/tracebacks", "faults/files/silent"}
+    assert {figure["ours"] for figure in found.values()} == {1.0}  # 1 + none
+
+
+def test_every_kind_of_file_is_read_undamaged(tmp_path):
+    for name in KINDS:
+        assert files._wanted(name, tmp_path), name
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "outcome"),
+    [
+        ("refused", "", "refused"),
+        ("digest", "", "identical"),
+        ("other", "", "silent"),
+        ("other", "3 messages lost", "told"),
+    ],
+)
+def test_only_what_nobody_says_is_silent(found, said, outcome):
+    assert files._judged("policy", found, "digest", said) == outcome
+
+
+def test_an_edited_parameter_is_no_damage():
+    assert files._judged("parameters", "other", "digest", "") == "edited"
+
+
+def test_a_node_under_fire_is_judged(tmp_path, monkeypatch, capfd):
+    words = ("--only", "fuzz", "--messages", "60", "--nodes", "description")
+    found = figures(monkeypatch, capfd, *words, "--quiet", "--output", str(tmp_path))
+    assert found["faults/fuzz/deaths"]["ours"] == 1.0
+    assert found["faults/fuzz/state_changes"]["ours"] == 1.0
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_hostile_messages_can_be_sent(kind):
+    rng = random.Random(0)
+    for _ in range(50):
+        assert isinstance(hostile.spoil(kind(), rng), kind)
+        assert isinstance(hostile.broken(kind(), rng), bytes)
+
+
+def test_runs_that_differ_in_a_bit_differ():
+    tensor = torch.zeros(3)
+    one = Remains(["a", "b"], {"x": [tensor]}, {"y": np.zeros(2)}, frozenset({1, 2}))
+    two = Remains(["a", "c"], {"x": [tensor + 1e-30]}, {"y": np.zeros(2)}, frozenset({2}))
+    assert one.differences(one) == []
+    assert two.differences(one) == ["rows (first in line 2)", "policy"]
+    assert two.missing(one) == [1]
+    assert not same(tensor, tensor.double())
+
+
+def test_a_kill_counts_as_identical_only_with_its_run(capfd):
+    trials = [
+        Trial("kill", "arm/0", 5, "identical", 0, "by itself; episodes lost in the bag: none"),
+        Trial("kill", "camera/0", 2, "differs: rows", 0, "resumed 1 times; lost: [3]"),
+    ]
+    kills.tell("kill", trials)
+    lines = map(json.loads, capfd.readouterr().out.splitlines())
+    found = {figure["name"]: (figure["ours"], figure["peer"]) for figure in lines}
+    assert found["faults/kill/identical"] == (5.0, 7.0)
+    assert found["faults/kill/by_itself"] == (5.0, 7.0)
+    assert found["faults/kill/bags_with_losses"] == (2.0, 1.0)
+
+
+def test_growth_and_drift_are_those_of_the_samples():
+    rows = [soak.Sample(60.0 * i, "arm", 1000 + 1024 * i, 2.0 * i, 100 * i) for i in range(30)]
+    assert soak.mb_per_hour(rows) == pytest.approx(60.0)
+    assert soak.drift(rows) == pytest.approx(0.0)
+    slower = [soak.Sample(1.0 * i, "arm", 0, i + i**2 / 30, 100 * i) for i in range(30)]
+    assert soak.drift(slower) < -0.2
+    machine = [soak.Sample(1.0 * i, "arm", 0, i * (1 + i), 100 * i, 1 + 2 * i) for i in range(30)]
+    assert abs(soak.drift(machine)) < 0.2  # the machine is slower, not the node
+
+
+def test_the_campaign_is_no_everyday_benchmark():
+    folder = Path(importlib.import_module("benchmarks").__file__).parent
+    assert not (folder / "faults.py").exists()  # `make bench` runs files, not folders
