@@ -65,6 +65,7 @@ class ArmClient:
 
     Attributes:
         claim: on the arm, which works for the run alone.
+        moved: whether the arm was asked to move, so that there is something to stop.
         strangers: number of states of other runs' arms, which do not count.
         status: newest status of the arm; None before the first.
         stamp: time of the newest state.
@@ -94,6 +95,7 @@ class ArmClient:
         self._operator_confirmed = operator_confirmed
         self._run = run
         self.claim = NodeClaim(node, waiter, "arm", run)
+        self.moved = False
         self.strangers = 0
         self._episode = self._step = 0
         self._row = np.zeros((1, 0))
@@ -149,7 +151,7 @@ class ArmClient:
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         self._episode, self._step, self._state = episode, 0, None
-        self.operator_steps = 0
+        self.moved, self.operator_steps = True, 0
         for images in self._images.values():
             images.clear()
         request = ResetEpisode.Request(

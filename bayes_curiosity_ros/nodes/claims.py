@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes.peers import Peers
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK
 from bayes_curiosity_ros.nodes.status import status_of
-from bayes_curiosity_ros.nodes.waiter import Waiter
+from bayes_curiosity_ros.nodes.waiter import Waiter, WaitTimeoutError
 from bayes_curiosity_ros.runs import NOBODY, OtherRunError, Tenancy
 
 # Time between two words of a learner that waits for something else, in [s].
@@ -26,8 +27,8 @@ KEEP_S = 5.0
 # A node that was killed counts as there for about 20 s; who still does after this time in [s], is.
 GONE_S = 25.0
 LOOK_S = 0.1
-# So long, in [s], the node that works for us may take to say so where another refuses.
-PATIENCE_S = 2.0
+# So often, and so long each time in [s], the node that works for us is asked to say so.
+ASKED, PATIENCE_S = 4, 0.5
 
 
 def serve_claims(
@@ -90,6 +91,9 @@ class NodeClaim:
         self._name = name
         self._run = run
         self._client = node.create_client(Claim, f"{name}/claim")
+        # Hears the node that works for us out where a stranger refuses first.
+        self._patient = node.create_client(Claim, f"{name}/claim")
+        self.heed(self._patient)
         self.held = False
         node.create_timer(KEEP_S, self._keep, clock=STEADY_CLOCK)
 
@@ -133,13 +137,8 @@ class NodeClaim:
             OtherRunError: the node works for another run.
             PeerChangedError: there is a process that was not met.
         """
-        waited_s = 0.0
-        while not self._kept(timeout_s, peers):
-            if self.is_alone or waited_s > PATIENCE_S:
-                self._ask(Claim.Request.TAKE, timeout_s, peers)
-                return
-            self._waiter.pause(LOOK_S)
-            waited_s += LOOK_S
+        if not self._kept(peers):
+            self._ask(Claim.Request.TAKE, timeout_s, peers)
 
     def leave(self) -> None:
         """Say that the run is over; nobody waits for an answer."""
@@ -163,10 +162,14 @@ class NodeClaim:
         if self.held and self.is_there:
             self._client.call_async(self._request(Claim.Request.KEEP))
 
-    def _kept(self, timeout_s: float, peers: Peers) -> bool:
+    def _kept(self, peers: Peers) -> bool:
+        """Whether one of the nodes that are there says that it works for us."""
         request = self._request(Claim.Request.KEEP)
-        answer = self._waiter.call_again(self._client, request, timeout_s, peers)
-        return bool(answer.status.code == Status.OK)
+        for _ in range(ASKED):
+            with suppress(WaitTimeoutError):
+                answer = self._waiter.call(self._patient, request, PATIENCE_S, peers)
+                return bool(answer.status.code == Status.OK)
+        return False
 
     def _ask(self, what: int, timeout_s: float, peers: Peers | None = None) -> None:
         answer = self._waiter.call_again(self._client, self._request(what), timeout_s, peers)

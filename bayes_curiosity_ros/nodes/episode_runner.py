@@ -115,8 +115,11 @@ class EpisodeRunner(QuietTopics, CheckedNode):
         self._status.wait_for_all_acked(Duration(seconds=STATUS_DELIVERY_S))
 
     def stop_arm(self, reason: str) -> None:
-        """Best effort: the arm's own watchdog is the safety net. Others' arms are left alone."""
-        if not self.arm.claim.held:
+        """Best effort: the arm's own watchdog is the safety net. Others' arms are left alone.
+
+        Every arm of the domain hears a stop, so who has moved none stops none.
+        """
+        if not (self.arm.claim.held and self.arm.moved):
             return
         self._stops.publish(String(data=f"{self.get_name()}: {reason}"))
         time.sleep(STOP_DELIVERY_S)

@@ -20,8 +20,9 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.resources import shared
 
 FAST_DDS = "rmw_fastrtps_cpp"
-# Jazzy knows the first, its successors the second.
-PROFILE_VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+# Jazzy's Fast DDS 2 knows the first variable, its successors the second, and each an element of
+# the profile by a name of its own: what the files' names end with.
+PROFILE_VARIABLES = {"FASTRTPS_DEFAULT_PROFILES_FILE": "", "FASTDDS_DEFAULT_PROFILES_FILE": "_3"}
 # Whoever sets one of these has plans of their own for discovery.
 OTHER_PLANS = (
     *PROFILE_VARIABLES,
@@ -50,7 +51,7 @@ def bind_to_loopback(environment: MutableMapping[str, str] = os.environ) -> None
     planned = any(environment.get(variable, "0") not in ("", "0") for variable in OTHER_PLANS)
     stays = environment[name] == here and not planned
     if stays and get_rmw_implementation_identifier() == FAST_DDS:
-        environment.update(dict.fromkeys(PROFILE_VARIABLES, _profile(environment)))
+        environment.update(_profiles(environment))
         environment[name] = AS_PROFILE_SAYS
 
 
@@ -65,19 +66,24 @@ def require_loopback() -> None:
     if _is_bound(os.environ) and (open_to := list(_open_to_others())):
         raise ConfigError(
             f"listening on {', '.join(open_to)} in spite of config/dds/: this Fast DDS "
-            f"does not know its profiles; set {PROFILE_VARIABLES[1]} to a profile of your own"
+            f"does not know its profiles; set {' or '.join(PROFILE_VARIABLES)} to a profile of "
+            "your own"
         )
 
 
 def _is_bound(environment: Mapping[str, str]) -> bool:
     """Whether the profile that counts is ours."""
-    return environment.get(PROFILE_VARIABLES[0]) in (_profile({}), _profile(UDP_ONLY))
+    ours = (_profiles({}), _profiles(UDP_ONLY))
+    return any(profiles.items() <= environment.items() for profiles in ours)
 
 
-def _profile(environment: Mapping[str, str]) -> str:
-    """Path of our profile; LOCALHOST would not listen to the wish for no shared memory."""
-    udp = UDP_ONLY.items() <= environment.items()
-    return str(shared("config/dds", "loopback_udp.xml" if udp else "loopback.xml"))
+def _profiles(environment: Mapping[str, str]) -> dict[str, str]:
+    """Our profile by variable; LOCALHOST would not listen to the wish for no shared memory."""
+    name = "loopback_udp" if UDP_ONLY.items() <= environment.items() else "loopback"
+    return {
+        variable: str(shared("config/dds", f"{name}{ending}.xml"))
+        for variable, ending in PROFILE_VARIABLES.items()
+    }
 
 
 def _open_to_others() -> Iterator[str]:

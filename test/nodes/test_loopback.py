@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from rclpy.duration import Duration
 
+from bayes_curiosity_interfaces.msg import Action
 from bayes_curiosity_ros.environment import DISCOVERY_RANGE
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.nodes import loopback
@@ -18,13 +20,17 @@ from bayes_curiosity_ros.nodes.loopback import (
     bind_to_loopback,
     require_loopback,
 )
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 from bayes_curiosity_ros.resources import shared
 from support.processes import stopped
-from support.waiting import WAIT_S, until
+from support.waiting import WAIT_S, until, wait_for
 
-PROFILE = str(shared("config/dds", "loopback.xml"))
 RANGE = DISCOVERY_RANGE[0]
-BOUND = dict.fromkeys(PROFILE_VARIABLES, PROFILE) | {RANGE: "SYSTEM_DEFAULT"}
+BOUND = {
+    "FASTRTPS_DEFAULT_PROFILES_FILE": str(shared("config/dds", "loopback.xml")),
+    "FASTDDS_DEFAULT_PROFILES_FILE": str(shared("config/dds", "loopback_3.xml")),
+    RANGE: "SYSTEM_DEFAULT",
+}
 # A node of somebody else's: it calls the arm, and hears it.
 FOREIGN = """
 import rclpy
@@ -91,6 +97,28 @@ def test_a_node_that_listens_elsewhere_in_spite_of_the_profile_is_refused(monkey
         other.bind(("0.0.0.0", last))
         with pytest.raises(ConfigError, match=rf"listening on 0\.0\.0\.0:{last} in spite of"):
             require_loopback()
+
+
+def test_each_version_of_fast_dds_has_its_own_spelling_of_one_profile():
+    for name in ("loopback", "loopback_udp"):
+        second, third = (
+            shared("config/dds", f"{name}{end}.xml").read_text() for end in ("", "_3")
+        )
+        assert second.replace("heartbeatPeriod", "heartbeat_period") == third != second
+
+
+def test_a_reader_says_soon_what_it_has(start, background):
+    """So nothing is kept for long to be sent again; Fast DDS's own period is 3 s."""
+    start("bayes_curiosity_ros.nodes.arm_node")
+    actions = background.node.create_publisher(Action, "action", EPISODE_QOS)
+    wait_for(lambda: actions.get_subscription_count() == 1, "arm")
+
+    def acknowledged() -> bool:
+        for _ in range(10):
+            actions.publish(Action())
+        return actions.wait_for_all_acked(Duration(seconds=1.5))
+
+    assert until(acknowledged)
 
 
 def addresses(pid: int) -> set[str]:
