@@ -46,6 +46,7 @@ from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, Guarded, run_node
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.frames import WORLD
 
+INSTALL = "pip install 'viser>=1.1.1,<1.2'"
 # Joint states go to browsers, and targets to the arm, so often in [s].
 TICK_S = 0.05
 CURIOSITY = "curiosity"  # the bonus that there is a map of
@@ -71,8 +72,7 @@ class MonitorNode(Guarded, CheckedNode):
             from bayes_curiosity_ros.monitor.page import Page
         except ModuleNotFoundError as error:
             raise ConfigError(
-                f"the page needs {error.name}, which is not installed; install it with: "
-                "pip install 'viser>=1.1.1,<1.2'"
+                f"the page needs {error.name}, which is not installed; install it with: {INSTALL}"
             ) from error
         self.robot = RobotConfig.load(self.config.robot)
         self.page = Page(self.config, self.robot)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from bayes_curiosity_ros.environment import DISCOVERY_RANGE
+from bayes_curiosity_ros.nodes.monitor_node import INSTALL as VISER
 from bayes_curiosity_ros.robot.arms.kortex_calls import INSTALL
 from bayes_curiosity_ros.robot.cameras.images import INSTALL as OPENCV
 from bayes_curiosity_ros.robot.cameras.topics import TopicsConfig
@@ -89,8 +90,8 @@ def pinned(shell: Shell, command: str) -> None:
 
 
 def vendor_wheel(shell: Shell, command: str) -> None:
-    """For arms and cameras that are not here: what needs it says the same."""
-    assert command in INSTALL + OPENCV
+    """For arms and cameras that are not here, or set up already: what needs it says the same."""
+    assert command in INSTALL + OPENCV + VISER
 
 
 def rviz(shell: Shell, command: str) -> None:
