@@ -7,11 +7,12 @@ import random
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from sensor_msgs.msg import Image, JointState
+from sensor_msgs.msg import Image, JointState, Joy, PointCloud2
 from std_msgs.msg import String, UInt64
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
@@ -20,16 +21,19 @@ from bayes_curiosity_interfaces.msg import (
     Action,
     ArmState,
     ArmStatus,
+    CuriosityState,
     EpisodeSummary,
     IntrinsicReward,
+    LearnerStatus,
     Observation,
     ObservationBatch,
     Status,
 )
 from bayes_curiosity_interfaces.srv import Claim, Evaluate, ModelFile, ResetEpisode, Update
+from bayes_curiosity_ros.bringup.up import port_of_page
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
-from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
+from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from benchmarks.faults.hostile import spoil, spoil_numbers
 from benchmarks.faults.legitimate import legitimate_frame, legitimate_state, write_bag
 from benchmarks.faults.target import (
@@ -44,7 +48,13 @@ from benchmarks.faults.target import (
 )
 from support.graph import eventually
 
+WISHES = {"operator/target": PoseStamped, "joy": Joy}
 REASON_LETTERS = 2000  # longest reason that may be repeated on a status
+
+
+def plain(topic: str, kind: Any, qos: Any = EPISODE_QOS) -> Input:
+    """A topic on which an empty message is as good as any."""
+    return Input(topic, kind, spoilt(lambda rng: kind()), lambda rng: kind(), qos)
 
 
 def claim(rng: random.Random) -> Any:
@@ -75,6 +85,8 @@ class Arm(Target):
             Input("arm/stop", String, spoilt(lambda rng: String()), lambda rng: String(data="x")),
             Input("arm/reset_episode", ResetEpisode, self._reset),
             Input("arm/claim", Claim, claim),
+            # Nobody has taken the arm over, so nothing comes of what a person wants.
+            *(plain(topic, kind) for topic, kind in WISHES.items()),
         ]
 
     def _act(self, rng: random.Random) -> Any:
@@ -315,9 +327,35 @@ class Replay(Target):
         return answer.success
 
 
-TARGETS: dict[str, type[Target]] = {
-    kind.name: kind for kind in (Arm, Camera, Curiosity, Detector, Description, Recorder, Replay)
-}
+class Monitor(Target):
+    name = "monitor"
+
+    def prepare(self) -> None:
+        self._port = port_of_page("127.0.0.1", 0)
+        self.parameters = {"web_port": self._port}
+
+    def inputs(self) -> list[Input]:
+        shown = {"joint_states": JointState, "arm/state": ArmState, "episode": EpisodeSummary}
+        shown |= {"curiosity/map": PointCloud2, "/diagnostics": DiagnosticArray}
+        latched = {"arm/status": ArmStatus, "learner/status": LearnerStatus}
+        latched |= {"curiosity/state": CuriosityState, "recorder/status": DiagnosticStatus}
+        latched |= {"replay/status": DiagnosticStatus}
+        return [
+            *(plain(topic, kind) for topic, kind in shown.items()),
+            *(plain(topic, kind, LATCHED_QOS) for topic, kind in latched.items()),
+        ]
+
+    def probe(self) -> Any:
+        """It holds nothing but a picture: the page is there."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self._port}/", timeout=ANSWER_S) as page:
+                return page.status, len(page.read())
+        except OSError as error:
+            raise NoAnswerError(str(error)) from error
+
+
+NODES = (Arm, Camera, Curiosity, Detector, Description, Monitor, Recorder, Replay)
+TARGETS: dict[str, type[Target]] = {kind.name: kind for kind in NODES}
 
 
 def _foreign_episode(kind: Any) -> Message:
