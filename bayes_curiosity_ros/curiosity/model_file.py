@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from safetensors.numpy import save as to_safetensors
 from safetensors.torch import load as from_safetensors
-from safetensors.torch import save as to_safetensors
 from torch import Tensor
 
 from bayes_curiosity_ros import __version__
@@ -96,8 +96,9 @@ def save_model(path: Path, model: SavedModel) -> str:
         "encoder": json.dumps(dataclasses.asdict(curiosity.encoder.config)),
         "curiosity": json.dumps(dataclasses.asdict(curiosity.config)),
     }
-    contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    data = sealed(_in_order(to_safetensors(contiguous, metadata)))
+    # As arrays: for every tensor that the library saves, ctypes keeps two new types for ever.
+    arrays = {name: tensor.detach().contiguous().numpy() for name, tensor in tensors.items()}
+    data = sealed(_in_order(to_safetensors(arrays, metadata)))
     write_atomically(path, data)
     return checksum(data)
 
