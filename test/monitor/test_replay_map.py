@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import UInt64
+from websockets.exceptions import WebSocketException
 
 from bayes_curiosity_ros.bringup.up import port_of_page
 from bayes_curiosity_ros.nodes.conversions.clouds import values_of_cloud
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from support.graph import inbox, parameters
 from support.pretended import write_bag
-from support.viewers import PoliteViewer, answers
+from support.viewers import PoliteViewer
 from support.waiting import WAIT_S, wait_for
 from support.walking import PLACE, walking
 
@@ -29,13 +32,26 @@ def viewer(start, tmp_path):
     start(REPLAY, *parameters(bag=tmp_path / "bag", paused=True, wait_s=0.0))
     port = port_of_page("127.0.0.1", 0)
     start(MONITOR, *parameters(web_port=port))
-    wait_for(lambda: answers(port), "page")
-    polite = PoliteViewer(port)
-    polite.until(lambda: "Take the controls" in polite.buttons, WAIT_S)
+    polite = entered(port)
     polite.press("Take the controls")
     polite.until(lambda: any("You hold" in words for words in polite.words), WAIT_S)
     yield polite
     polite.close()
+
+
+def entered(port):
+    """A viewer who has got all buttons; who comes before the page is open is sent away."""
+    found = []
+
+    def came():
+        with suppress(OSError, WebSocketException):
+            polite = PoliteViewer(port)
+            polite.until(lambda: "Step" in polite.buttons, WAIT_S)
+            found.append(polite)
+        return bool(found)
+
+    wait_for(came, "page")
+    return found[0]
 
 
 def curiosity(clouds):
@@ -49,7 +65,7 @@ def test_the_map_goes_dark_where_the_arm_has_been_as_the_slider_goes_on(backgrou
     sought = inbox(background, UInt64, "replay/seek")
     clouds = inbox(background, PointCloud2, "curiosity/map", LATCHED_QOS)
     seen = [curiosity(clouds)]  # before the run
-    for episode in range(EPISODES):
+    for episode in range(1, EPISODES):  # the slider is at 0
         viewer.slide("Episode", episode)
         seen.append(curiosity(clouds))
         assert sought.get(timeout=WAIT_S).data == episode
@@ -57,4 +73,4 @@ def test_the_map_goes_dark_where_the_arm_has_been_as_the_slider_goes_on(backgrou
     assert (np.diff(near) < 0).all()
     assert near[-1] / near[0] < far[-1] / far[0] - 0.05
     viewer.slide("Episode", 0)
-    assert curiosity(clouds) == seen[1]
+    assert near[1] < curiosity(clouds)[0] < near[0]

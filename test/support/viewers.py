@@ -90,7 +90,7 @@ class PoliteViewer:
         elif kind == "GuiSliderMessage":
             self.sliders[message["props"]["label"]] = message["uuid"]
         elif kind == "GuiUpdateMessage":
-            self.words.append(str(message["updates"].get("content", "")))
+            self.words.append(str(message["updates"]))
         elif kind == "NotificationShowMessage":
             self.notes.append((message["props"]["title"], message["props"]["body"]))
         elif kind == "TransformControlsMessage":
