@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import sys
 import time
+from socket import create_connection
+from typing import Any
 
 import msgspec
 import viser
 import zstandard
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
+PROTOCOL = Subprotocol(f"viser-v{viser.__version__}")
+# What a browser says first.
 CAMERA = {
     "type": "ViewerCameraMessage",
     "wxyz": (1.0, 0.0, 0.0, 0.0),
@@ -29,18 +33,34 @@ CAMERA = {
 }
 
 
+def open_viewer(port: int, name: str = "127.0.0.1", **options: Any) -> ClientConnection:
+    """A viewer's connection, as its browser would open it by this name of the page's host."""
+    return connect(
+        f"ws://{name}:{port}",
+        sock=create_connection(("127.0.0.1", port)),
+        subprotocols=[PROTOCOL],
+        compression=None,
+        max_size=None,
+        **options,
+    )
+
+
+def decoded(data: bytes | str) -> list[dict[str, Any]]:
+    """The messages of a frame that viser sent."""
+    assert isinstance(data, bytes)
+    size = int.from_bytes(data[8:16], "little")
+    plain = zstandard.ZstdDecompressor().decompress(data[16 : 16 + size])
+    return list(msgspec.msgpack.decode(plain)["messages"])
+
+
 def main() -> None:
     """Read until the page is gone."""
-    url, link = sys.argv[1:]
-    protocol = Subprotocol(f"viser-v{viser.__version__}")
-    decompress = zstandard.ZstdDecompressor().decompress
-    with connect(url, subprotocols=[protocol], compression=None, max_size=None) as page:
+    port, link = sys.argv[1:]
+    with open_viewer(int(port)) as page:
         page.send(msgspec.msgpack.encode(CAMERA))
         for data in page:
             now_ns = time.time_ns()
-            assert isinstance(data, bytes)
-            size = int.from_bytes(data[8:16], "little")
-            for message in msgspec.msgpack.decode(decompress(data[16 : 16 + size]))["messages"]:
+            for message in decoded(data):
                 if message["type"] == "SetOrientationMessage" and message["name"].endswith(link):
                     print(json.dumps([now_ns, *message["wxyz"]]), flush=True)
 

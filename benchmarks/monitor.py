@@ -103,7 +103,7 @@ def page(link: FirstLink, told: Path) -> Iterator[None]:
                 time.sleep(0.5)
                 words = [sys.executable, "-m", "benchmarks._page_viewer"]
                 viewer = subprocess.Popen(
-                    [*words, f"ws://127.0.0.1:{port}", link.ending],
+                    [*words, str(port), link.ending],
                     stdout=output,
                     stderr=subprocess.DEVNULL,
                 )

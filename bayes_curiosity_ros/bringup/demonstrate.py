@@ -9,7 +9,12 @@ from pathlib import Path
 from bayes_curiosity_ros.bringup.arguments import checked
 from bayes_curiosity_ros.bringup.processes import Ended
 from bayes_curiosity_ros.bringup.table import nodes
-from bayes_curiosity_ros.bringup.up import add_bringup_arguments, chosen_of, run_nodes
+from bayes_curiosity_ros.bringup.up import (
+    add_bringup_arguments,
+    chosen_of,
+    run_nodes,
+    with_page,
+)
 from bayes_curiosity_ros.configuration.ranges import whole
 from bayes_curiosity_ros.failures import BUG_CODE, EXPECTED_CODE
 from bayes_curiosity_ros.locks import FolderLock
@@ -39,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = checked(given | {"output": arguments.output})
     nodes(chosen)  # checked before anything is spent
     with FolderLock(folder):
-        ended = run_nodes(chosen, folder, loud=("drive",))
+        ended = run_nodes(with_page(chosen), folder, loud=("drive",))
     print(f"learn from it with\n    bayes-curiosity embed --bag {folder}/bags/run_*")
     if ended == Ended("drive", 0):
         return 0

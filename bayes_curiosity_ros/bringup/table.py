@@ -151,6 +151,7 @@ def _drive(chosen: Mapping[str, str]) -> list[NodeSpec]:
         return []
     parameters: dict[str, Any] = {"task": chosen["task"], "dynamics": chosen["dynamics"]}
     parameters |= {"robot": robot_of(chosen), "recorded": _recorded(chosen)}
+    parameters |= {"watched": chosen["web"] == "true"}
     parameters |= {"seed": int(chosen["seed"]), "episodes": int(chosen["demonstrations"])}
     simulated = not arm_of(chosen).real
     parameters |= {"operator_confirmed": simulated, "pauses": simulated}

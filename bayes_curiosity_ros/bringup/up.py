@@ -138,10 +138,7 @@ def _run(arguments: argparse.Namespace, chosen: dict[str, str], folder: Path) ->
     check_folder(folder, arguments.resume)
     if not arguments.scratch:
         _prepare(chosen, folder, arguments)
-    if chosen["web"] == "true":
-        chosen["web_port"] = str(port_of_page(chosen["web_host"], int(chosen["web_port"])))
-        print(f"page: http://{chosen['web_host']}:{chosen['web_port']}", flush=True)
-    ended = run_nodes(chosen, folder)
+    ended = run_nodes(with_page(chosen), folder)
     rows, budget = logged(folder), int(chosen["timesteps"])
     # A learner that ends by itself has spent its budget, but while it imports a signal ends it
     # with code 0.
@@ -150,6 +147,15 @@ def _run(arguments: argparse.Namespace, chosen: dict[str, str], folder: Path) ->
         return 0
     print(f"{stopped(ended, rows, budget)}; {how_to_go_on(folder)}", file=sys.stderr)
     return ended.code if ended.signal or ended.code == EXPECTED_CODE else BUG_CODE
+
+
+def with_page(chosen: Mapping[str, str]) -> dict[str, str]:
+    """The arguments with a port that the page keeps; prints its address where there is a page."""
+    if chosen["web"] == "false":
+        return dict(chosen)
+    port = port_of_page(chosen["web_host"], int(chosen["web_port"]))
+    print(f"page: http://{chosen['web_host']}:{port}", flush=True)
+    return {**chosen, "web_port": str(port)}
 
 
 def port_of_page(host: str, port: int) -> int:

@@ -50,6 +50,9 @@ class Gate:
             # Ours comes first: viser's own would begin to serve whoever it is.
             sockets._client_connect_cb.insert(0, self._enter)
             sockets.on_client_disconnect(self._leave)
+            for connection in list(self._connections.values()):  # came before there was a gate
+                closing = connection.close(TRY_AGAIN_LATER, "not open yet")
+                asyncio.run_coroutine_threadsafe(closing, self._loop)
         except AttributeError as error:
             raise ConfigError(
                 f"this viser ({viser.__version__}) is not one whose connections can be checked "

@@ -62,6 +62,7 @@ class Page:
         self._replayed: tuple[int, int] | None = None
         self._sought: int | None = None
         self._brightest = 0.0
+        self._astray = False  # the gizmo is not where the hand was taken
         self._server = served(config)
         self._gate = Gate(self._server, self._access, config.viewers)
         self._figure = Figure(self._server.scene, build_world(robot))
@@ -83,9 +84,20 @@ class Page:
         """Whether a browser is open."""
         return self._gate.viewers > 0
 
+    def begin(self, episode: int) -> None:
+        """An episode begins, unless it is under way.
+
+        The arm was taken elsewhere. Who drives finds the gizmo on the hand again, once it is known
+        where that is: else the arm would go back to where the gizmo was left.
+        """
+        if self.trail.begin(episode):
+            self._astray = self.controls.driving
+
     def show_joints(self, joints: dict[str, float]) -> None:
         """Joint angles by name in [rad]."""
         self._figure.move(joints)
+        if self._astray:
+            self.drive(self.controls.driving)
         self.trail.add(self._figure.hand.translation)
         if self.watched:
             with self._server.atomic():
@@ -166,6 +178,7 @@ class Page:
                 -1 if self.controls.holder is None else self.controls.holder
             )
             self.controls.driving = driving and holder is not None
+            self._astray = False
             for viewer in self._viewers.values():
                 viewer.hide_gizmo()
             if holder is not None and driving:
@@ -177,7 +190,8 @@ class Page:
         """Where the holder wants the hand; None while nobody drives or the browser is silent."""
         with self._lock:
             holder = self.controls.holder
-            if holder is None or not (self.controls.driving and self.controls.heard):
+            drives = self.controls.driving and self.controls.heard and not self._astray
+            if holder is None or not drives:
                 return None
             return self._viewers[holder].target() if holder in self._viewers else None
 

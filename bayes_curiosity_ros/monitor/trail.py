@@ -28,11 +28,13 @@ class Trail:
         self._episode: int | None = None
         self.changed = False
 
-    def begin(self, episode: int) -> None:
-        """An episode begins, unless it is under way."""
-        if episode != self._episode:
-            self._episode = episode
-            self._episodes.append(deque(maxlen=POINTS))
+    def begin(self, episode: int) -> bool:
+        """Whether an episode begins, or was under way."""
+        if episode == self._episode:
+            return False
+        self._episode = episode
+        self._episodes.append(deque(maxlen=POINTS))
+        return True
 
     def add(self, position: np.ndarray) -> None:
         """The hand is here, (3,) in [m]."""

@@ -49,6 +49,7 @@ class Viewer:
         self.number = client.client_id
         self._client, self._press = client, press
         self._gizmo: viser.TransformControlsHandle | None = None
+        self._gizmos = 0
         self._holds = False
         gui = client.gui
         self._orders = {STOP: self._button(STOP, -100.0)}
@@ -97,9 +98,14 @@ class Viewer:
         )
 
     def show_gizmo(self, position: np.ndarray, wxyz: np.ndarray) -> None:
-        """Put a gizmo where the hand is."""
+        """Put a gizmo where the hand is; what a browser says of an earlier one does not count."""
+        self._gizmos += 1
         self._gizmo = self._client.scene.add_transform_controls(
-            "/target", scale=GIZMO_M, depth_test=False, position=position, wxyz=wxyz
+            f"/target_{self._gizmos}",
+            scale=GIZMO_M,
+            depth_test=False,
+            position=position,
+            wxyz=wxyz,
         )
 
     def hide_gizmo(self) -> None:

@@ -31,6 +31,7 @@ from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import SENSOR_QOS
 from bayes_curiosity_ros.nodes.recorder_client import RecorderClient
 from bayes_curiosity_ros.nodes.run import Ending
+from bayes_curiosity_ros.nodes.waiter import WaitTimeoutError
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.operator import Operator, OperatorConfig
 from bayes_curiosity_ros.runs import new_run
@@ -38,6 +39,7 @@ from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 
 FOREVER_S = float("inf")
 WAITS = "waiting for a person who drives: operator/take, then operator/target or joy"
+PAGE = "monitor"  # name of the node that shows it
 TOPICS = ("observation", "action", "episode", "arm/state")
 
 
@@ -59,6 +61,8 @@ class DriveConfig:
             thinks teaches nothing. A real arm's watchdog would take that for a broken learner.
         still_rad: what counts as nothing: no joint has further to go in a step, in [rad].
         recorded: wait until a recorder hears us, and at the end until it has all.
+        watched: wait until a page shows what the arm does: from the beginning, the person sees
+            where the object is.
         operator_confirmed: answer the arm's question for its operator beforehand.
         start_timeout_s: longest wait for the other nodes.
         step_timeout_s: longest wait for a control step.
@@ -77,6 +81,7 @@ class DriveConfig:
     pauses: bool = True
     still_rad: float = 0.002
     recorded: bool = False
+    watched: bool = False
     operator_confirmed: bool = False
     start_timeout_s: float = 60.0
     step_timeout_s: float = 5.0
@@ -142,6 +147,8 @@ class DriveNode(EpisodeRunner):
         self.arm.wait_until_there(self.config.start_timeout_s)
         if self._recorder is not None:
             self._recorder.wait_until_there(TOPICS, self.config.start_timeout_s)
+        if self.config.watched:
+            self._wait_for_page()
         for _ in range(self.config.episodes):
             self.gatherer.run_one(Nothing(self._await_person, self.task.action_size))
         self.publish_status(LearnerStatus.FINISHED)
@@ -149,6 +156,16 @@ class DriveNode(EpisodeRunner):
             episode, timeout_s = self.gatherer.episode, self.config.recorder_timeout_s
             if missing := self._recorder.finish(episode, timeout_s):
                 print(f"drive: not recorded whole: {missing}", file=sys.stderr, flush=True)
+
+    def _wait_for_page(self) -> None:
+        try:
+            self.waiter.until(self._is_shown, self.config.start_timeout_s, "a page")
+        except WaitTimeoutError as error:
+            self.get_logger().warning(f"going on without {error}")
+
+    def _is_shown(self) -> bool:
+        listeners = self.get_subscriptions_info_by_topic("arm/state")
+        return any(each.node_name == PAGE for each in listeners)
 
     def describe(self) -> LearnerStatus:
         return LearnerStatus(

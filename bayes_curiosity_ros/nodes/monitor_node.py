@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.monitor.history import EpisodePoint
 from bayes_curiosity_ros.monitor.orders import GIVE_BACK, ORDERS, REPLAY, STOP, TAKE_OVER, Order
 from bayes_curiosity_ros.monitor.settings import MonitorConfig
+from bayes_curiosity_ros.nodes.conversions.clouds import values_of_cloud
 from bayes_curiosity_ros.nodes.conversions.parts import (
     part_of_arm,
     part_of_curiosity,
@@ -37,11 +39,11 @@ from bayes_curiosity_ros.nodes.conversions.parts import (
     rejection_of,
 )
 from bayes_curiosity_ros.nodes.conversions.pixels import color_pixels, depth_pixels
-from bayes_curiosity_ros.nodes.conversions.points import values_of_cloud
 from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.glances import FEW_QOS, GLANCE_QOS, LATCHED_FEW_QOS, Glance
 from bayes_curiosity_ros.nodes.map_maker import MapMaker
 from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.replay_map import ReplayMap
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, Guarded, run_node
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.frames import WORLD
@@ -82,6 +84,7 @@ class MonitorNode(Guarded, CheckedNode):
         self._pictures: list[Glance] = []
         self._picture_s = 0.0
         self._seeks: Any = None
+        self._replay_map: ReplayMap | None = None
         self._calls: dict[Any, tuple[float, int, Order]] = {}
         self._targets = self.create_publisher(PoseStamped, "operator/target", 1)
         self._offered = {
@@ -104,6 +107,7 @@ class MonitorNode(Guarded, CheckedNode):
     def _listen(self) -> list[tuple[Glance, Any]]:
         """What is looked at every tick, and who takes it."""
         topics = (
+            (DiagnosticStatus, "replay/status", LATCHED_FEW_QOS, self._take_replay),
             (JointState, "joint_states", GLANCE_QOS, self._take_joints),
             (ArmState, "arm/state", GLANCE_QOS, self._take_state),
             (PointCloud2, "curiosity/map", GLANCE_QOS, self._take_map),
@@ -113,7 +117,6 @@ class MonitorNode(Guarded, CheckedNode):
             (LearnerStatus, "learner/status", LATCHED_FEW_QOS, self._take_learner),
             (CuriosityState, "curiosity/state", LATCHED_FEW_QOS, self._take_curiosity),
             (DiagnosticStatus, "recorder/status", LATCHED_FEW_QOS, self._take_recorder),
-            (DiagnosticStatus, "replay/status", LATCHED_FEW_QOS, self._take_replay),
         )
         return [
             (Glance(self, kind, topic, qos), self.door.guarded(topic, take))
@@ -132,6 +135,8 @@ class MonitorNode(Guarded, CheckedNode):
         self._publish_target()
         self._publish_seek()
         self._map.go_on()
+        if self._replay_map is not None:
+            self._replay_map.go_on()
 
     def _call(self, viewer: int, order: Order) -> None:
         client = self._offered[order]
@@ -177,6 +182,11 @@ class MonitorNode(Guarded, CheckedNode):
         episode = self.page.sought()
         if episode is not None and self._seeks is not None:
             self._seeks.publish(UInt64(data=episode))
+            self._look_at(episode)
+
+    def _look_at(self, episode: int) -> None:
+        if self._replay_map is not None:
+            self._replay_map.episode = episode
 
     def _look_at_pictures(self) -> None:
         """Watch the camera until a picture of each kind came, then not for a while."""
@@ -201,7 +211,8 @@ class MonitorNode(Guarded, CheckedNode):
         self.page.show_joints(dict(zip(message.name, message.position, strict=False)))
 
     def _take_state(self, message: ArmState) -> None:
-        self.page.trail.begin(message.episode)
+        self.page.begin(message.episode)
+        self._look_at(message.episode)
         if message.limited_by:
             self.page.show_limit()
         if message.object_known:
@@ -243,7 +254,7 @@ class MonitorNode(Guarded, CheckedNode):
     def _take_learner(self, message: LearnerStatus) -> None:
         self._steps_per_s = message.steps_per_second
         self._hear("learner", part_of_learner(message))
-        if message.bonus == CURIOSITY:
+        if message.bonus == CURIOSITY and self._replay_map is None:
             self._map.begin(message.task, self.robot)
 
     def _take_curiosity(self, message: CuriosityState) -> None:
@@ -254,12 +265,13 @@ class MonitorNode(Guarded, CheckedNode):
         self._hear("recorder", part_of_diagnostic(message))
 
     def _take_replay(self, message: DiagnosticStatus) -> None:
-        """A bag is being replayed: from now on it can be held and sent elsewhere."""
+        """A bag is being replayed: it can be held and sent elsewhere, and the map is its own."""
         values = {each.key: each.value for each in message.values}
         self.page.show_replay(int(values["first episode"]), int(values["last episode"]))
         if self._seeks is None:
             self._seeks = self.create_publisher(UInt64, "replay/seek", 10)
             self._offered |= {o: self.create_client(Trigger, o.service) for o in REPLAY}
+            self._replay_map = ReplayMap(self, Path(message.message))
 
     def _hear(self, name: str, part: Any) -> None:
         self.page.situation.hear(name, part, time.monotonic())

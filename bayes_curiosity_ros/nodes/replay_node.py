@@ -203,7 +203,9 @@ class ReplayNode(CheckedNode):
         """Which bag this is, and which episodes can be sought."""
         ends = {"first episode": min(self.known), "last episode": max(self.known)}
         values = [KeyValue(key=key, value=str(value)) for key, value in ends.items()]
-        return DiagnosticStatus(name="replay", message=self.config.bag, values=values)
+        return DiagnosticStatus(
+            name="replay", message=str(self.reader.path.absolute()), values=values
+        )
 
     def _seek(self, message: UInt64) -> None:
         if message.data in self.known:

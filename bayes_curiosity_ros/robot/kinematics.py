@@ -62,6 +62,11 @@ class Pose:
         """(3,) axis times angle in [rad] that turns this frame as the other is, in the world."""
         return mink.SO3.from_matrix(other.rotation @ self.rotation.T).log()
 
+    def equals(self, other: Pose) -> bool:
+        """Whether both are the very same."""
+        same = np.array_equal(self.position, other.position)
+        return same and np.array_equal(self.rotation, other.rotation)
+
 
 DOWN = np.array([0.0, 0.0, -1.0])
 # Quaternions may be so much longer or shorter than 1.

@@ -90,6 +90,7 @@ class Operator:
         self._most_rad = speed_limits(robot, hardware) * self._dt
         self._lock = threading.Lock()
         self._wish: Pose | np.ndarray | None = None
+        self._spent: Pose | None = None  # wanted in an episode that is over
         self._heard_s = 0.0
 
     def take(self) -> None:
@@ -101,7 +102,8 @@ class Operator:
         with self._lock:
             if self.driver == Driver.OPERATOR:
                 raise NotReadyError("a person drives already; operator/give first")
-            self.driver, self._wish, self._heard_s = Driver.OPERATOR, None, self._clock()
+            self.driver, self._heard_s = Driver.OPERATOR, self._clock()
+            self._wish = self._spent = None
 
     def give(self) -> None:
         """The learner acts again; nothing where it did anyway."""
@@ -109,12 +111,15 @@ class Operator:
             self.driver, self._wish = Driver.POLICY, None
 
     def aim(self, hand: Pose) -> None:
-        """The person wants the hand there.
+        """The person wants the hand there; what was wanted before an episode began asks nothing.
+
+        Whoever drives says again and again where they want the hand. After a reset has taken it
+        elsewhere, the arm does not set off again before they have wanted something new.
 
         Raises:
             NotReadyError: nobody drives.
         """
-        self._want(hand)
+        self._want(None if self._is_spent(hand) else hand)
 
     def steer(self, stick: Stick) -> None:
         """The person moves a joystick; without its button held it asks for nothing.
@@ -133,6 +138,8 @@ class Operator:
     def forget(self) -> None:
         """An episode begins: what was wanted before does not count, and the gripper is open."""
         with self._lock:
+            if isinstance(self._wish, Pose):
+                self._spent = self._wish
             self._wish = None
         self.gripper = 0.0
 
@@ -159,11 +166,16 @@ class Operator:
         deltas = self._kinematics.step(joints, self._next(hand, wish), self._dt)
         return self._slowed(joints, hand, deltas)
 
-    def _want(self, wish: Pose | np.ndarray) -> None:
+    def _want(self, wish: Pose | np.ndarray | None) -> None:
         with self._lock:
             if self.driver != Driver.OPERATOR:
                 raise NotReadyError(TAKE_FIRST)
             self._wish, self._heard_s = wish, self._clock()
+            self._spent = self._spent if wish is None else None
+
+    def _is_spent(self, hand: Pose) -> bool:
+        with self._lock:
+            return self._spent is not None and hand.equals(self._spent)
 
     def _age_s(self) -> float:
         return self._clock() - self._heard_s

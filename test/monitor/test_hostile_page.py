@@ -11,8 +11,9 @@ from websockets.exceptions import WebSocketException
 
 from bayes_curiosity_ros.bringup.up import port_of_page
 from bayes_curiosity_ros.learning.episode_log import LOG
+from benchmarks._page_viewer import open_viewer
 from support.processes import output_of
-from support.viewers import malformed, open_viewer
+from support.viewers import answers, malformed
 from support.waiting import WAIT_S, wait_for
 
 UP = ("up", "--scratch", "--dynamics", "kinematic", "--seed", "5", "--timesteps", "4000")
@@ -20,13 +21,6 @@ MESSAGES, CONNECTIONS = 1000, 100
 # Messages that are sent in one connection, if it is not closed before.
 TOGETHER = 25
 LONGEST_S = 2 * WAIT_S
-
-
-def answers(port: int) -> bool:
-    """Whether somebody listens."""
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
-        return True
-    return False
 
 
 def harass(port: int) -> tuple[int, int]:

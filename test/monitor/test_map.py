@@ -18,11 +18,8 @@ from bayes_curiosity_ros.monitor.map_history import gains_of, history_of, shown
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.plan import ABOVE, SIDE
 from support.events import events_of
-from support.pretended import Run, write_bag
-
-COUNT = 300
-SPOT = (0.45, 0.05, 0.07)
-PLACE = (0.4, 0.0, 0.3)
+from support.pretended import write_bag
+from support.walking import COUNT, PLACE, walking
 
 
 @pytest.fixture(autouse=True)
@@ -34,21 +31,6 @@ def _few_points(monkeypatch):
 @pytest.fixture
 def reach():
     return CuriosityMap.over("reach", RobotConfig.load())
-
-
-def walking(episodes=4, steps=20, encoder=None, **options):
-    """A run whose hand goes about one place."""
-    run, map_ = Run(episodes, steps, **options), CuriosityMap.over("reach", RobotConfig.load())
-    nearest = np.argsort(np.linalg.norm(map_.points - PLACE, axis=1))[: steps + 1]
-    rng = np.random.default_rng(1)
-    for vectors in run.vectors:
-        vectors[:, :6] = map_.joints[rng.permutation(nearest)] + rng.normal(
-            0, 0.01, (steps + 1, 6)
-        )
-        vectors[:, 6:] = SPOT
-    if encoder is not None:
-        run.curiosity = Curiosity(encoder)
-    return run
 
 
 def other_encoder():

@@ -16,7 +16,8 @@ from bayes_curiosity_ros.monitor.orders import GIVE_BACK, STOP, TAKE_OVER
 from bayes_curiosity_ros.monitor.page import Page
 from bayes_curiosity_ros.monitor.settings import MonitorConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
-from support.viewers import PoliteViewer, malformed, open_viewer
+from benchmarks._page_viewer import open_viewer
+from support.viewers import PoliteViewer, malformed
 from support.waiting import LOOK_S, WAIT_S, wait_for
 
 VIEWERS = 4
@@ -131,6 +132,45 @@ def test_who_takes_over_has_a_gizmo_and_its_pose_is_the_target(served, viewer):
     wait_for(lambda: served.page.target() is None, "no target that is none")
     viewer.press(GIVE_BACK.label)
     wait_for(lambda: not served.page.controls.driving, "end of the drive")
+
+
+def aimed(page: Page) -> np.ndarray:
+    """Where the hand is wanted, (3,), once somebody wants it."""
+    found = []
+
+    def some() -> bool:
+        target = page.target()
+        found.extend([] if target is None else [target[0]])
+        return bool(found)
+
+    wait_for(some, "target")
+    return found[0]
+
+
+def test_the_gizmo_is_on_the_hand_again_when_an_episode_begins(served, viewer):
+    page, joints = served.page, RobotConfig.load().arm.joints
+    page.begin(1)
+    page.show_joints(dict.fromkeys(joints, 1.0))
+    viewer.press("Take the controls")
+    wait_for(lambda: page.controls.holder is not None, "holder")
+    viewer.press(TAKE_OVER.label)
+    viewer.until(lambda: bool(viewer.gizmos), WAIT_S)
+    before = aimed(page)
+    page.begin(1)
+    page.show_joints(dict.fromkeys(joints, 1.5))
+    np.testing.assert_array_equal(aimed(page), before)
+    page.begin(2)
+    assert page.target() is None
+    page.show_joints(dict.fromkeys(joints, 2.0))
+    np.testing.assert_array_equal(aimed(page), page._figure.hand.translation)
+    viewer.until(lambda: len(viewer.gizmos) == 2, WAIT_S)
+    drag = {"type": "TransformControlsUpdateMessage", "wxyz": (1.0, 0.0, 0.0, 0.0)}
+    viewer.send(drag | viewer.gizmos[0] | {"position": (0.3, 0.1, 0.4)})  # comes too late
+    viewer.press("STOP")
+    wait_for(lambda: served.has("STOP"), "order")
+    np.testing.assert_array_equal(aimed(page), page._figure.hand.translation)
+    viewer.press(GIVE_BACK.label)
+    wait_for(lambda: not page.controls.driving, "end of the drive")
 
 
 def test_a_driver_who_is_gone_publishes_nothing_and_gives_the_hand_back(served):

@@ -21,7 +21,7 @@ from support.driver import ARM, Driver
 from support.graph import eventually
 from support.person import Person
 from support.processes import started_processes
-from support.supervised import Clock, RecordingArm
+from support.supervised import Clock, RecordingArm, act
 from support.waiting import wait_for
 
 ROBOT = RobotConfig.load("jaco.yaml")
@@ -265,3 +265,18 @@ def test_a_fault_ends_the_driving():
     assert "take it over again" in desk.told[-1]
     with pytest.raises(BayesCuriosityError, match="torque"):
         desk.takeover.take()
+
+
+def test_the_watchdog_halts_an_arm_whose_next_step_could_not_be_computed(monkeypatch):
+    desk = Desk()
+    desk.supervisor.reset_episode(1, 0, confirmed=True)
+    act(desk.supervisor, 1, 0)
+    desk.takeover.take()
+    monkeypatch.setattr(desk.operator, "step", lambda joints: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        desk.takeover.asked(Action(episode=1, step=1))
+    assert "stop" not in desk.supervisor.arm.calls
+    desk.supervisor._clock.now += 2 * desk.supervisor.config.command_timeout_s
+    desk.supervisor.watch()
+    assert desk.supervisor.arm.calls[-1] == "stop"
+    assert "no command for" in desk.supervisor.reason

@@ -141,11 +141,26 @@ def test_what_was_wanted_before_does_not_count_after_a_reset_or_another_take(ope
     operator.aim(away(x=0.1))
     operator.forget()
     assert not operator.step(READY).any()
-    operator.aim(away(x=0.1))
+    operator.aim(away(y=0.1))
     operator.give()
     assert not operator.step(READY).any()
     operator.take()
     assert not operator.step(READY).any()
+
+
+def test_a_wish_that_is_only_repeated_does_not_move_the_arm_in_the_next_episode(operator):
+    operator.aim(away(x=0.1))
+    for _ in range(2):
+        operator.forget()
+        operator._clock.now += 0.4
+        operator.aim(away(x=0.1))
+        assert not operator.step(READY).any()
+    operator._clock.now += 9.9  # the person was heard of, though
+    assert not operator.is_silent()
+    operator.aim(away(y=0.1))
+    assert operator.step(READY).any()
+    operator.aim(away(x=0.1))
+    assert operator.step(READY).any()
 
 
 def test_a_joystick_moves_the_hand_while_its_button_is_held(operator):

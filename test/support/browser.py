@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import time
 from collections.abc import Iterator
@@ -20,6 +21,15 @@ MISSING = (
     "no chromium and chromedriver here; install them with: apt install chromium chromium-driver"
 )
 SIZE = (1280, 840)
+# Where nobody keeps its pictures, the scene is drawn coarsely and seldom: in software, on the
+# cores that the arm needs, too. viser takes the first as a word of its address; the second is the
+# time between two frames in [ms].
+COARSE, FRAME_MS = "?fixedDpr=0.5", 150
+SELDOM = f"""
+const draw = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (call) => setTimeout(() => draw(call), {FRAME_MS});
+window.cancelAnimationFrame = clearTimeout;
+"""
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -57,11 +67,15 @@ class OpenPage:
         driver: the browser.
         url: address of the page.
         pictures: folder for screenshots.
+        fine: draw all that a screen would show, for pictures that are kept.
     """
 
-    def __init__(self, driver: Any, url: str, pictures: Path) -> None:
+    def __init__(self, driver: Any, url: str, pictures: Path, fine: bool = False) -> None:
         self.driver, self._pictures = driver, pictures
-        driver.get(url)
+        if not fine:
+            new = "Page.addScriptToEvaluateOnNewDocument"
+            driver.execute_cdp_cmd(new, {"source": SELDOM})
+        driver.get(url if fine else url + COARSE)
         self.wait_for_button("STOP")
 
     def wait_for_button(self, label: str) -> None:
@@ -97,13 +111,13 @@ class OpenPage:
 
     def words(self) -> str:
         """All text on the page."""
-        return str(self.driver.find_element("tag name", "body").text)
+        return str(self.driver.execute_script("return document.body.textContent"))
 
     def shot(self, name: str) -> np.ndarray:
         """A picture of the whole page, which is kept under this name, too; (H, W, 3)."""
         data = self.driver.get_screenshot_as_png()
         (self._pictures / f"{name}.png").write_bytes(data)
-        return np.asarray(Image.open(BytesIO(data)).convert("RGB"), dtype=int)
+        return pixels_of(data)
 
     def scene(self, name: str) -> np.ndarray:
         """The part of a picture that shows the scene alone."""
@@ -111,11 +125,27 @@ class OpenPage:
         height, width = picture.shape[:2]
         return picture[height // 4 : height * 3 // 4, width // 3 : width * 2 // 3]
 
-    def drag(self, start: tuple[int, int], by: tuple[int, int], steps: int = 10) -> None:
+    def patch(self, middle: tuple[int, int], reach: int = 5) -> np.ndarray:
+        """The pixels around one, (H, W, 3)."""
+        corner = {"x": middle[0] - reach, "y": middle[1] - reach}
+        clip = corner | {"width": 2 * reach + 1, "height": 2 * reach + 1, "scale": 1}
+        found = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip})
+        return pixels_of(base64.b64decode(found["data"]))
+
+    def point(self, place: tuple[int, int]) -> None:
+        """Move the mouse a little at a pixel, and come to rest there."""
+        from selenium.webdriver.common.actions.action_builder import ActionBuilder
+
+        actions = ActionBuilder(self.driver, duration=0)
+        for shift in (1, 0):
+            actions.pointer_action.move_to_location(place[0] + shift, place[1])
+        actions.perform()
+
+    def drag(self, start: tuple[int, int], by: tuple[int, int], steps: int = 4) -> None:
         """Drag the mouse from a point of the page, slowly enough for whoever follows it."""
         from selenium.webdriver.common.actions.action_builder import ActionBuilder
 
-        actions = ActionBuilder(self.driver, duration=80)
+        actions = ActionBuilder(self.driver, duration=FRAME_MS)
         mouse = actions.pointer_action
         mouse.move_to_location(*start)
         mouse.pointer_down()
@@ -145,3 +175,8 @@ class OpenPage:
             return bool(button.is_displayed() and button.is_enabled())
         except WebDriverException:  # not there yet, or drawn anew just now
             return False
+
+
+def pixels_of(png: bytes) -> np.ndarray:
+    """A picture's pixels, (H, W, 3)."""
+    return np.asarray(Image.open(BytesIO(png)).convert("RGB"), dtype=int)

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from socket import create_connection
 from typing import Any
 
 import msgspec
 import numpy as np
-import viser
-import zstandard
-from websockets.sync.client import ClientConnection, connect
 
-PROTOCOL = f"viser-v{viser.__version__}"
-CAMERA = {
-    "type": "ViewerCameraMessage",
-    "wxyz": (1.0, 0.0, 0.0, 0.0),
-    "position": (1.0, 1.0, 1.0),
-    "fov": 0.9,
-    "near": 0.01,
-    "far": 100.0,
-    "image_height": 600,
-    "image_width": 800,
-    "look_at": (0.0, 0.0, 0.0),
-    "up_direction": (0.0, 0.0, 1.0),
-}
+from benchmarks._page_viewer import CAMERA, decoded, open_viewer
 
 
-def open_viewer(port: int, name: str = "127.0.0.1", **options: Any) -> ClientConnection:
-    """A viewer's connection, as its browser would open it by this name of the page's host."""
-    return connect(
-        f"ws://{name}:{port}",
-        sock=create_connection(("127.0.0.1", port)),
-        subprotocols=[PROTOCOL],
-        compression=None,
-        max_size=None,
-        **options,
-    )
+def answers(port: int) -> bool:
+    """Whether somebody listens."""
+    with suppress(OSError), create_connection(("127.0.0.1", port), 1.0):
+        return True
+    return False
 
 
 class PoliteViewer:
@@ -52,6 +33,7 @@ class PoliteViewer:
         self.texts: dict[str, str] = {}
         self.sliders: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
+        self.words: list[str] = []
         self.gizmos: list[dict[str, str]] = []
         self.send(CAMERA)
 
@@ -107,18 +89,12 @@ class PoliteViewer:
             self.texts[message["props"]["label"]] = message["uuid"]
         elif kind == "GuiSliderMessage":
             self.sliders[message["props"]["label"]] = message["uuid"]
+        elif kind == "GuiUpdateMessage":
+            self.words.append(str(message["updates"]))
         elif kind == "NotificationShowMessage":
             self.notes.append((message["props"]["title"], message["props"]["body"]))
         elif kind == "TransformControlsMessage":
             self.gizmos.append({name: message[name] for name in ("name", "owner")})
-
-
-def decoded(data: bytes | str) -> list[dict[str, Any]]:
-    """The messages of a frame that viser sent."""
-    assert isinstance(data, bytes)
-    size = int.from_bytes(data[8:16], "little")
-    plain = zstandard.ZstdDecompressor().decompress(data[16 : 16 + size])
-    return list(msgspec.msgpack.decode(plain)["messages"])
 
 
 def malformed(rng: np.random.Generator) -> bytes | str:
