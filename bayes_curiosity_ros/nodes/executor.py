@@ -24,7 +24,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.utilities import timeout_sec_to_nsec
 from rclpy.waitable import NumberOfEntities
 
-from bayes_curiosity_ros.nodes.wire import Taking
+from bayes_curiosity_ros.nodes.wire import NeverExecuted, Taking
 
 KINDS = ("subscription", "timer", "client", "service")
 # Control steps follow each other while the next message comes within this time in [s].
@@ -280,7 +280,8 @@ class _WaitSet:
 
     def _free(self, nodes: list[Any], kind: str) -> list[Any]:
         """Entities whose callbacks may run now; where some may not, another set is due."""
-        found = [each for node in nodes for each in getattr(node, f"{kind}s")]
+        every = [each for node in nodes for each in getattr(node, f"{kind}s")]
+        found = [each for each in every if not isinstance(each.callback_group, NeverExecuted)]
         free = [each for each in found if each.callback_group.can_execute(each)]
         self.stale = self.stale or len(free) < len(found)
         return free

@@ -12,8 +12,7 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from bayes_curiosity_ros.nodes.door import CheckedNode
-from bayes_curiosity_ros.nodes.taps import NeverExecuted
-from bayes_curiosity_ros.nodes.wire import unserved
+from bayes_curiosity_ros.nodes.wire import subscribe_aside, unserved
 
 GLANCE_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # What comes seldom, and should not be missed.
@@ -40,9 +39,7 @@ class Glance:
         self, node: CheckedNode, kind: Any, topic: str, qos: QoSProfile = GLANCE_QOS
     ) -> None:
         self._node, self._kind, self._topic, self._depth = node, kind, topic, qos.depth
-        self._subscription = node.create_subscription(
-            kind, topic, lambda _: None, qos, callback_group=NeverExecuted(), raw=True
-        )
+        self._subscription = subscribe_aside(node, kind, topic, qos)
 
     def look(self) -> list[Any]:
         """What came since the last look, the newest last, as described."""

@@ -21,8 +21,7 @@ from bayes_curiosity_ros.nodes.descriptions import checked
 from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK
-from bayes_curiosity_ros.nodes.taps import NeverExecuted
-from bayes_curiosity_ros.nodes.wire import unserved
+from bayes_curiosity_ros.nodes.wire import subscribe_aside, unserved
 from bayes_curiosity_ros.robot.frames import WORLD
 
 TOPIC = "curiosity/map"
@@ -82,14 +81,7 @@ class MapClient:
         self._clouds = node.create_publisher(PointCloud2, TOPIC, LATCHED_QOS)
         node.create_subscription(EpisodeSummary, "episode", self._take_episode, EPISODE_QOS)
         # Nobody wakes up for these: only the newest is looked at, when a map begins.
-        self._states = node.create_subscription(
-            ArmState,
-            "arm/state",
-            lambda _: None,
-            NEWEST_QOS,
-            callback_group=NeverExecuted(),
-            raw=True,
-        )
+        self._states = subscribe_aside(node, ArmState, "arm/state", NEWEST_QOS)
         node.create_timer(LOOK_S, self._look, clock=STEADY_CLOCK)
 
     def refresh(self) -> None:

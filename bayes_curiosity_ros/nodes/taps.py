@@ -10,7 +10,6 @@ import importlib
 import time
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
@@ -19,25 +18,13 @@ from bayes_curiosity_ros.bags.definitions import Definition, find_definition
 from bayes_curiosity_ros.bags.errors import BagError
 from bayes_curiosity_ros.bags.metadata import Qos, Topic
 from bayes_curiosity_ros.bags.storage import Record
+from bayes_curiosity_ros.nodes.wire import subscribe_aside
 
 # In a recorder's status: publishers that were found, as `publishers_of` names them, the newest
 # episode of which it is settled what was recorded, what was last heard of the learner, and what is
 # missing.
 HEARD, SETTLED, LEARNER, LACKING = "publishers heard", "episode settled", "learner", "lacking"
 DEPTH = 2000  # messages that may come between two visits
-
-
-class NeverExecuted(CallbackGroup):
-    """Keeps its subscriptions out of the executor's wait set."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        pass
 
 
 class Tap:
@@ -62,7 +49,6 @@ class Tap:
         self.missed = 0
         self.problem = ""
         self._node = node
-        self._group = NeverExecuted()
         self._qos = (ReliabilityPolicy.RELIABLE, _durability(latched))
         self._latched = latched
         self._subscription: Any = None
@@ -137,9 +123,7 @@ class Tap:
             return
         reliability, durability = self._qos
         qos = QoSProfile(depth=DEPTH, reliability=reliability, durability=durability)
-        self._subscription = self._node.create_subscription(
-            kind, self.name, lambda _: None, qos, callback_group=self._group, raw=True
-        )
+        self._subscription = subscribe_aside(self._node, kind, self.name, qos)
 
     def _follow(self, sequence: int | None) -> None:
         """Notice what the middleware lost before us; only a lone publisher counts up by one."""

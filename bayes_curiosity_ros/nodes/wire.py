@@ -19,7 +19,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from rclpy.callback_groups import CallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 
@@ -66,6 +70,32 @@ class Taking:
 
     def __call__(self, data: bytes) -> None:
         self.callback(read(self.kind, data))
+
+
+class NeverExecuted(CallbackGroup):
+    """Keeps its subscriptions out of the executor's wait set."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
+
+
+def subscribe_aside(node: Node, kind: type, topic: str, qos: QoSProfile) -> Subscription:
+    """A subscription that no executor waits for; `unserved` has what came to it."""
+    return node.create_subscription(
+        kind,
+        topic,
+        lambda _: None,
+        qos,
+        callback_group=NeverExecuted(),
+        event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
+        raw=True,
+    )
 
 
 def unserved(kind: type, subscription: Subscription) -> Iterator[bytes]:

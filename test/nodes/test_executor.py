@@ -15,8 +15,8 @@ from std_srvs.srv import Trigger
 from bayes_curiosity_ros.nodes import executor as executors
 from bayes_curiosity_ros.nodes.executor import KeepingExecutor, one_thread
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
-from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher
-from support.waiting import wait_for
+from bayes_curiosity_ros.nodes.wire import Taking, WirePublisher, subscribe_aside, unserved
+from support.waiting import until, wait_for
 
 
 @pytest.fixture
@@ -48,6 +48,22 @@ def met(node, executor, topic="words"):
     publisher = node.create_publisher(String, topic, EPISODE_QOS)
     spin_until(executor, publisher.get_subscription_count, "meeting")
     return publisher, words
+
+
+def test_what_is_never_executed_does_not_have_the_wait_set_made_anew(graph, monkeypatch):
+    """A recorder and the page have many such subscriptions, and wake up all the time."""
+    node, executor = graph
+    aside = subscribe_aside(node, String, "aside", EPISODE_QOS)
+    publisher, words = met(node, executor)
+    other = node.create_publisher(String, "aside", EPISODE_QOS)
+    spin_until(executor, other.get_subscription_count, "meeting aside")
+    executor.spin_once(timeout_sec=0.01)
+    monkeypatch.setattr(executors, "_WaitSet", None)  # another would be an error
+    for number in range(20):
+        other.publish(String(data="unheard"))
+        publisher.publish(String(data=str(number)))
+    spin_until(executor, lambda: len(words) == 20, "words")
+    assert until(lambda: next(unserved(String, aside), None) is not None)
 
 
 def test_every_message_is_served_once_and_in_order(graph):
