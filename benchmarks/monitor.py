@@ -4,7 +4,7 @@ The stack of `benchmarks.stack` in lockstep; in turn with the page and a viewer 
 it says, in a process of its own, and without both. The viewer is no browser: one that draws in
 software would need cores that an operator's laptop has for itself.
 
-- `steps_per_s/without`: control steps/s with a viewer, against those without a page.
+- `steps_per_s/without`: control steps/s with a viewer, once the page is up, against those without.
 - `latency_p95_ms`: from when a joint state was published to when the viewer had read it, while
   control steps follow each other; against the bar.
 - `map_s`: time for one map of the curiosity, all its points; against the bar.
@@ -29,17 +29,18 @@ import numpy as np
 import rclpy
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import JointState, PointCloud2
 from tqdm import tqdm
 
 from bayes_curiosity_interfaces.msg import EpisodeSummary, LearnerStatus
 from bayes_curiosity_ros.bringup.up import port_of_page
 from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
-from bayes_curiosity_ros.nodes.map_client import MapClient
+from bayes_curiosity_ros.nodes.map_client import TOPIC, MapClient
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.taps import Tap
+from bayes_curiosity_ros.nodes.wire import subscribe_aside, unserved
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.frames import LinkFrames
 from bayes_curiosity_ros.robot.world import build_world
@@ -59,6 +60,14 @@ class WatchedLearner(StackLearner):
         self._status = self.create_publisher(LearnerStatus, "learner/status", LATCHED_QOS)
         self._status.publish(LearnerStatus(task=config.task, bonus="curiosity"))
         self._summaries = self.create_publisher(EpisodeSummary, "episode", EPISODE_QOS)
+
+    def wait_for_map(self) -> None:
+        """Go on until the page has shown a map: making its points takes it a second, once."""
+        maps = subscribe_aside(self, PointCloud2, TOPIC, LATCHED_QOS)
+        deadline = time.monotonic() + START_S
+        while next(unserved(PointCloud2, maps), None) is None and time.monotonic() < deadline:
+            self.watched_steps_per_s(WARM_UP_STEPS)
+        self.destroy_subscription(maps)
 
     def watched_steps_per_s(self, steps: int) -> float:
         """Whole episodes, each with its summary, until there are so many steps."""
@@ -155,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", default="parked_reach", help="(default: %(default)s)")
     parser.add_argument("--dynamics", default="kinematic", help="(default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=2000, help="control steps of a round")
+    parser.add_argument("--steps", type=int, default=5000, help="control steps of a round")
     parser.add_argument("--rounds", type=int, default=5, help="pairs of rounds")
     options = parser.parse_args()
     config = LearnerConfig(task=options.task, dynamics=options.dynamics)
@@ -168,7 +177,7 @@ def main() -> None:
         for _ in tqdm(range(options.rounds), desc="rounds", disable=None, leave=False):
             told = Path(folder, "told.jsonl")
             with page(link, told):
-                learner.steps_per_s(WARM_UP_STEPS)
+                learner.wait_for_map()
                 tap = Tap(learner, "joint_states", "sensor_msgs/msg/JointState")
                 rate = learner.watched_steps_per_s(options.steps)
                 delays += latencies_ms(tap, told, link)

@@ -1,4 +1,4 @@
-"""What the arm node tells those who only watch: joint states and, in simulation, the clock."""
+"""What the arm node tells those who only watch: joint states, a step now and then, the clock."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from sensor_msgs.msg import JointState
 from bayes_curiosity_interfaces.msg import ArmState
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS
 
-# Joint states and the clock come no oftener, in [s] of this machine's time.
+# The newest step, for who need not have all of them: to be sent one more message at every step
+# costs more than to show it.
+GLANCE = "arm/glance"
+# All this comes no oftener, in [s] of this machine's time.
 WATCHERS_S = 0.02
 
 
 class ArmWatchers:
-    """Joint states and the clock at a bounded rate; every step is on `arm/state`.
+    """Joint states, steps and the clock at a bounded rate; every step is on `arm/state`.
 
     Args:
         node: the arm's node.
@@ -27,6 +30,7 @@ class ArmWatchers:
 
     def __init__(self, node: Any, simulated: bool, state_topic: str) -> None:
         self._joints = self._clock = None
+        self._glance = node.create_publisher(ArmState, GLANCE, 1)
         if state_topic != node.resolve_topic_name("joint_states"):
             self._joints = node.create_publisher(JointState, "joint_states", EPISODE_QOS)
         if simulated:
@@ -47,6 +51,7 @@ class ArmWatchers:
             return
         self._told_s = time.monotonic()
         self.show(state)
+        self._glance.publish(state)
         if self._clock is not None:
             self._clock.publish(Clock(clock=state.header.stamp))
 

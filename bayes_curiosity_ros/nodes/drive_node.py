@@ -25,6 +25,7 @@ from bayes_curiosity_ros.learning.episode_log import EpisodeRow
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gatherer import CellGatherer
 from bayes_curiosity_ros.nodes.arm_client import ArmClient
+from bayes_curiosity_ros.nodes.arm_watchers import GLANCE
 from bayes_curiosity_ros.nodes.conversions.wishes import pose_of_message, stick_of_message
 from bayes_curiosity_ros.nodes.episode_runner import EpisodeRunner, run_episodes_on
 from bayes_curiosity_ros.nodes.parameters import declare
@@ -164,7 +165,7 @@ class DriveNode(EpisodeRunner):
             self.get_logger().warning(f"going on without {error}")
 
     def _is_shown(self) -> bool:
-        listeners = self.get_subscriptions_info_by_topic("arm/state")
+        listeners = self.get_subscriptions_info_by_topic(GLANCE)
         return any(each.node_name == PAGE for each in listeners)
 
     def describe(self) -> LearnerStatus:

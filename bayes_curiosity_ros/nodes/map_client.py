@@ -14,6 +14,7 @@ from bayes_curiosity_interfaces.msg import ArmState, EpisodeSummary, Status
 from bayes_curiosity_interfaces.srv import Evaluate
 from bayes_curiosity_ros.errors import BayesCuriosityError
 from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
+from bayes_curiosity_ros.nodes.arm_watchers import GLANCE
 from bayes_curiosity_ros.nodes.conversions.clouds import cloud_of
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.curiosity_answers import CuriosityRefusedError
@@ -81,7 +82,7 @@ class MapClient:
         self._clouds = node.create_publisher(PointCloud2, TOPIC, LATCHED_QOS)
         node.create_subscription(EpisodeSummary, "episode", self._take_episode, EPISODE_QOS)
         # Nobody wakes up for these: only the newest is looked at, when a map begins.
-        self._states = subscribe_aside(node, ArmState, "arm/state", NEWEST_QOS)
+        self._states = subscribe_aside(node, ArmState, GLANCE, NEWEST_QOS)
         node.create_timer(LOOK_S, self._look, clock=STEADY_CLOCK)
 
     def refresh(self) -> None:
@@ -117,7 +118,7 @@ class MapClient:
     def _newest_object(self) -> np.ndarray:
         """Where the object is, by the arm's newest state; if that is unknown, where it was."""
         for data in unserved(ArmState, self._states):
-            state = self._node.door.let_in("arm/state", ArmState, data)
+            state = self._node.door.let_in(GLANCE, ArmState, data)
             if state is not None and state.object_known:
                 place = state.object_pose.position
                 return np.array([place.x, place.y, place.z])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Image, JointState, PointCloud2
 from std_msgs.msg import UInt64
 from std_srvs.srv import Trigger
@@ -29,6 +30,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.monitor.history import EpisodePoint
 from bayes_curiosity_ros.monitor.orders import GIVE_BACK, ORDERS, REPLAY, STOP, TAKE_OVER, Order
 from bayes_curiosity_ros.monitor.settings import MonitorConfig
+from bayes_curiosity_ros.nodes.arm_watchers import GLANCE
 from bayes_curiosity_ros.nodes.conversions.clouds import values_of_cloud
 from bayes_curiosity_ros.nodes.conversions.parts import (
     part_of_arm,
@@ -109,7 +111,7 @@ class MonitorNode(Guarded, CheckedNode):
         topics = (
             (DiagnosticStatus, "replay/status", LATCHED_FEW_QOS, self._take_replay),
             (JointState, "joint_states", GLANCE_QOS, self._take_joints),
-            (ArmState, "arm/state", GLANCE_QOS, self._take_state),
+            (ArmState, GLANCE, GLANCE_QOS, self._take_state),
             (PointCloud2, "curiosity/map", GLANCE_QOS, self._take_map),
             (EpisodeSummary, "episode", FEW_QOS, self._take_episode),
             (DiagnosticArray, "/diagnostics", FEW_QOS, self._take_diagnostics),
@@ -118,13 +120,13 @@ class MonitorNode(Guarded, CheckedNode):
             (CuriosityState, "curiosity/state", LATCHED_FEW_QOS, self._take_curiosity),
             (DiagnosticStatus, "recorder/status", LATCHED_FEW_QOS, self._take_recorder),
         )
-        return [
-            (Glance(self, kind, topic, qos), self.door.guarded(topic, take))
-            for kind, topic, qos, take in topics
-        ]
+        return [self._glance(*each) for each in topics]
+
+    def _glance(self, kind: Any, topic: str, qos: QoSProfile, take: Any) -> tuple[Glance, Any]:
+        return Glance(self, kind, topic, qos), self.door.guarded(topic, take)
 
     def _tick(self) -> None:
-        for glance, take in self._glances:
+        for glance, take in list(self._glances):
             for message in glance.look():
                 take(message)
         self._look_at_pictures()
@@ -272,6 +274,8 @@ class MonitorNode(Guarded, CheckedNode):
             self._seeks = self.create_publisher(UInt64, "replay/seek", 10)
             self._offered |= {o: self.create_client(Trigger, o.service) for o in REPLAY}
             self._replay_map = ReplayMap(self, Path(message.message))
+            # Bags have every step, and no glances at them.
+            self._glances.append(self._glance(ArmState, "arm/state", GLANCE_QOS, self._take_state))
 
     def _hear(self, name: str, part: Any) -> None:
         self.page.situation.hear(name, part, time.monotonic())

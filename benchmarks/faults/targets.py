@@ -335,7 +335,7 @@ class Monitor(Target):
         self.parameters = {"web_port": self._port}
 
     def inputs(self) -> list[Input]:
-        shown = {"joint_states": JointState, "arm/state": ArmState, "episode": EpisodeSummary}
+        shown = {"joint_states": JointState, "arm/glance": ArmState, "episode": EpisodeSummary}
         shown |= {"curiosity/map": PointCloud2, "/diagnostics": DiagnosticArray}
         latched = {"arm/status": ArmStatus, "learner/status": LearnerStatus}
         latched |= {"curiosity/state": CuriosityState, "recorder/status": DiagnosticStatus}
