@@ -91,15 +91,33 @@ def make_learner(
     return entry.make(task, build(entry.config, options, f"learner {name}"), policy, rng)
 
 
-class SampledAction:
-    """Act by drawing from a Gaussian policy."""
+class Actor(Protocol):
+    """A policy without its noise."""
 
-    def __init__(self, policy: GaussianPolicy) -> None:
+    def mean_actions(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (N, A) at observations (N, D)."""
+        ...
+
+
+class NoisyActor(Actor, Protocol):
+    """A policy that can be drawn from."""
+
+    action_size: int
+
+    def sample(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Actions (N, A) from standard normal `noise` (N, A)."""
+        ...
+
+
+class SampledAction:
+    """Act by drawing from a policy."""
+
+    def __init__(self, policy: NoisyActor) -> None:
         self.policy = policy
         self.noise: np.ndarray = np.zeros((0, 0, 0), dtype=np.float32)
 
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
-        size = self.policy.mean_network.sizes[-1]
+        size = self.policy.action_size
         self.noise = rng.standard_normal((horizon, count, size), dtype=np.float32)
 
     def act(self, observations: np.ndarray, step: int) -> np.ndarray:
@@ -107,9 +125,9 @@ class SampledAction:
 
 
 class MeanAction:
-    """Act by the mean of a Gaussian policy."""
+    """Act by a policy without its noise."""
 
-    def __init__(self, policy: GaussianPolicy) -> None:
+    def __init__(self, policy: Actor) -> None:
         self.policy = policy
 
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:

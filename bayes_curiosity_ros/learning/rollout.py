@@ -24,6 +24,20 @@ class Behaviour(Protocol):
         ...
 
 
+class UniformAction:
+    """Act at random, whatever is seen."""
+
+    def __init__(self, action_size: int) -> None:
+        self.action_size = action_size
+        self.actions: np.ndarray = np.zeros((0, 0, 0))
+
+    def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
+        self.actions = rng.uniform(-1.0, 1.0, (horizon, count, self.action_size))
+
+    def act(self, observations: np.ndarray, step: int) -> np.ndarray:
+        return self.actions[step]
+
+
 def run_episodes(
     task: Task, behaviour: Behaviour, count: int, rng: np.random.Generator
 ) -> Episodes:
