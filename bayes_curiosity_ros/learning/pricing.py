@@ -107,22 +107,24 @@ class Relabelling(Pricing):
         self._relabel = relabel
         self._per_step = per_step
         self._next = 0  # number of the transition that is due next
+        self._end = 0  # number after the last one of this round
 
     def all_again(self, buffer: Buffer) -> bool:
         return self._relabel == "always"
 
     def some_again(self, buffer: Buffer, bonus: Bonus, new: int) -> None:
-        old = buffer.added - new
-        first = self._next if buffer.oldest < self._next < old else buffer.oldest
-        if self._relabel == "never" or first >= old:
+        if self._relabel == "never":
             return
-        self._next = min(buffer.episode_end(first + round(self._per_step * new)), old)
+        if not buffer.oldest <= self._next < self._end:  # round again, up to what is old by now
+            self._next, self._end = buffer.oldest, buffer.added - new
+        due = buffer.episode_end(self._next + round(self._per_step * new))
+        first, self._next = self._next, min(due, self._end)
         if self._next > first:
             buffer.price(bonus, first, self._next)
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"next": self._next}
+        return super().state_dict() | {"next": self._next, "end": self._end}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self._next = int(state["next"])
+        self._next, self._end = int(state["next"]), int(state["end"])
