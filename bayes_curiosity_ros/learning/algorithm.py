@@ -14,6 +14,7 @@ from torch import Tensor
 from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import Bonus
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.critic import Critic
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
@@ -137,16 +138,33 @@ class MeanAction:
         return self.policy.mean_actions(observations)
 
 
+@dataclass(frozen=True)
+class OnPolicyConfig:
+    """Settings that every on-policy learner has.
+
+    Attributes:
+        discount: γ.
+        gae_lambda: λ of the advantage estimate; 1 is the Monte Carlo return.
+    """
+
+    discount: float = 0.99
+    gae_lambda: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.discount <= 1 or not 0 <= self.gae_lambda <= 1:
+            raise ConfigError(
+                f"discount = {self.discount}, gae_lambda = {self.gae_lambda}; both belong in 0..1"
+            )
+
+
 class OnPolicy(ABC):
     """Policy-gradient learners: reward plus bonus, advantages, one improvement per batch."""
 
-    def __init__(
-        self, policy: GaussianPolicy, critic: Critic, discount: float, gae_lambda: float
-    ) -> None:
+    def __init__(self, policy: GaussianPolicy, critic: Critic, config: OnPolicyConfig) -> None:
         self.policy = policy
         self.critic = critic
-        self.discount = discount
-        self.gae_lambda = gae_lambda
+        self.discount = config.discount
+        self.gae_lambda = config.gae_lambda
 
     @property
     def imitator(self) -> GaussianPolicy:
@@ -177,6 +195,15 @@ class OnPolicy(ABC):
     @abstractmethod
     def improve(self, inputs: Tensor, actions: Tensor, advantages: Tensor) -> dict[str, float]:
         """Change the policy. N rows of normalised observations, actions, advantages (N,)."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """All state."""
+        return {"policy": self.policy.state_dict(), "critic": self.critic.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` gave."""
+        self.policy.load_state_dict(state["policy"])
+        self.critic.load_state_dict(state["critic"])
 
 
 def standardise(values: np.ndarray) -> np.ndarray:

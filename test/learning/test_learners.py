@@ -41,7 +41,8 @@ def assert_same(left, right):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "iterations"), [("trpo", 60), ("reinforce", 150), ("ddpg", 60), ("sac", 30)]
+    ("algorithm", "iterations"),
+    [("trpo", 60), ("reinforce", 150), ("ddpg", 60), ("sac", 30), ("ppo", 60)],
 )
 def test_solves_the_identity_task(algorithm, iterations):
     trainer = make_trainer(algorithm, bonus=NoBonus(), sampling=Sampling(40, 200))

@@ -36,6 +36,7 @@ tasks:
       trpo: {timesteps: 400, parallel: 2, min_steps: 200}
       ddpg: {timesteps: 400, parallel: 2, min_steps: 200, options: {updates_per_step: 0.05}}
       reinforce: {timesteps: 400, parallel: 2, min_steps: 200}
+      ppo: {timesteps: 400, parallel: 2, min_steps: 200, options: {epochs: 2}}
       sac:
         timesteps: 400
         parallel: 2

@@ -16,6 +16,7 @@ from bayes_curiosity_ros.tasks.task import Task
 # Settings with which each learner solves the identity task soon; its defaults, if none.
 QUICK = {
     "ddpg": {"hidden": (32, 32), "reward_scale": 1.0, "warmup_steps": 100},
+    "ppo": {"gae_lambda": 0.0, "learning_rate": 0.01, "minibatch": 64},
     "reinforce": {"gae_lambda": 0.0},
     "sac": {
         "critics": 2,
