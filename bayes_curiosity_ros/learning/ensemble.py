@@ -145,12 +145,12 @@ class EnsembleLinearization:
             back = self._back(index, back) if index > 0 else back
         return gradient
 
-    def input_gradient(self, cotangent: Tensor) -> Tensor:
-        """The gradient (N, in) of sum(u * output) with respect to the inputs."""
+    def input_gradient(self, cotangent: Tensor, first: int = 0) -> Tensor:
+        """The gradient (N, in - first) of sum(u * output) with respect to the last inputs."""
         back = self._back_to_last(cotangent)
         for index in reversed(range(1, len(self._hidden))):
             back = self._back(index, back)
-        return torch.bmm(back, self._ensemble.layers[0][0].mT).sum(0)
+        return torch.bmm(back, self._ensemble.layers[0][0][:, first:].mT).sum(0)
 
     def _values(self, index: int) -> Tensor:
         """What layer `index` was given: (K, N, in)."""

@@ -216,7 +216,7 @@ class Sac(OffPolicy):
         sample = linearized.draw(self._noise(inputs))
         value = self.critics.linearize(torch.cat([inputs, sample.actions], 1))
         weights = torch.full_like(value.output, -1 / (self.config.critics * size))
-        slope = value.input_gradient(weights)[:, inputs.shape[1] :]
+        slope = value.input_gradient(weights, inputs.shape[1])
         entropy_weight = float(self.log_temperature.exp()) / size
         mean, log_std = sample.pull_back(slope, entropy_weight)
         if minibatch.shown and self.config.cloning:

@@ -57,6 +57,7 @@ def test_gradients_are_autograds(ensemble, inputs, cotangent):
     linearized = ensemble.linearize(inputs)
     torch.testing.assert_close(linearized.vjp(cotangent), flat.grad)
     torch.testing.assert_close(linearized.input_gradient(cotangent), seen.grad)
+    torch.testing.assert_close(linearized.input_gradient(cotangent, 1), seen.grad[:, 1:])
 
 
 def test_members_begin_apart():
