@@ -60,11 +60,14 @@ class LearnerEntry:
         name: what users type.
         make: from task, configuration, shape of a policy and a source of randomness to a learner.
         config: dataclass of its settings, each with a default.
+        remembers: whether it keeps every step. Over ROS it learns after every episode, and
+            begins with demonstrated episodes in place of an imitated policy.
     """
 
     name: str
     make: Callable[[Task, Any, PolicyConfig, np.random.Generator], Algorithm]
     config: type
+    remembers: bool = False
 
 
 LEARNERS: Registry[LearnerEntry] = Registry(

@@ -277,7 +277,7 @@ def temperature_gradient(log_probability: Tensor, wanted: float) -> Tensor:
     return -log_probability.mean() - wanted
 
 
-@LEARNERS.register("sac", config=SacConfig)
+@LEARNERS.register("sac", config=SacConfig, remembers=True)
 def _make(task: Task, config: SacConfig, policy: PolicyConfig, rng: np.random.Generator) -> Sac:
     center, scale = task.observation_center, task.observation_scale
     return Sac(center, scale, task.action_size, config, rng)
