@@ -22,6 +22,7 @@ from bayes_curiosity_ros.learning.algorithm import LEARNERS, MeanAction, Sampled
 from bayes_curiosity_ros.learning.buffer import Buffer
 from bayes_curiosity_ros.learning.ensemble import Ensemble
 from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.learning.off_policy import (
     Minibatch,
     OffPolicy,
@@ -164,7 +165,8 @@ class Sac(OffPolicy):
         return not len(self.shown) and super().warming_up(steps)
 
     def price(self, bonus: Bonus) -> float:
-        self._shown_pricing.price(self.shown, bonus)
+        if not isinstance(bonus, GatheredBonus):  # which knows what was just gathered alone
+            self._shown_pricing.price(self.shown, bonus)
         return super().price(bonus)
 
     def draw(self, updates: int) -> Sequence[tuple[Buffer, np.ndarray]]:

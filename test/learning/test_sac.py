@@ -12,6 +12,7 @@ from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
 from bayes_curiosity_ros.curiosity.bonus import NoBonus
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.learning.gathered import GatheredBonus
 from bayes_curiosity_ros.learning.off_policy import Minibatch, move_towards
 from bayes_curiosity_ros.learning.rollout import UniformAction, run_episodes
 from bayes_curiosity_ros.learning.sac import (
@@ -22,7 +23,7 @@ from bayes_curiosity_ros.learning.sac import (
     temperature_gradient,
 )
 from bayes_curiosity_ros.learning.squashed import SquashedPolicy, SquashedSample, log_slope
-from support.learners import Identity
+from support.learners import CountingBonus, Identity
 
 SMALL = SacConfig(critics=3, hidden=(8,), minibatch=16, warmup_steps=0, policy_delay=1)
 
@@ -207,6 +208,23 @@ def test_demonstrations_replace_the_warm_up():
     sac.remember(shown_episodes())
     assert not isinstance(sac.explore(), UniformAction)
     assert "td_error" in sac.update(shown_episodes(), NoBonus())
+
+
+def test_rewards_of_a_curiosity_elsewhere_are_for_what_was_gathered_alone():
+    sac, bonus, episodes = identity_sac(), GatheredBonus(), shown_episodes(1)
+    sac.remember(shown_episodes())
+    for value in (1.0, 2.0):
+        bonus.add(np.full(episodes.steps, value))
+        assert sac.update(episodes, bonus)["intrinsic"] == value
+        bonus.update([])
+    assert not sac.shown.intrinsic.any()
+
+
+def test_demonstrations_are_priced_too():
+    sac = identity_sac()
+    sac.remember(shown_episodes())
+    sac.update(shown_episodes(1), CountingBonus())
+    assert (sac.shown.intrinsic[: len(sac.shown)] > 0).all()
 
 
 def test_the_clock_is_no_terminal_state():
