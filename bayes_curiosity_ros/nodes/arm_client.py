@@ -324,9 +324,9 @@ class ArmClient:
         if self._names and names != self._names:
             raise LengthError(f"joints {names}; this arm has reported {self._names}")
         state = arm_state_of_message(message, self._task.robot.arm)
-        deltas = np.asarray(message.requested_deltas, dtype=float)
-        if message.actor == ArmStateMessage.OPERATOR and deltas.shape != (len(names),):
-            raise LengthError(f"{deltas.size} requested_deltas for {len(names)} joints")
+        deltas, joints = np.asarray(message.requested_deltas, dtype=float), len(state.joints)
+        if message.actor == ArmStateMessage.OPERATOR and len(deltas) != joints:
+            raise LengthError(f"{len(deltas)} requested_deltas for {joints} joints")
         self._state = _Reported(
             message.header.stamp, names, state, message.actor, deltas, message.requested_gripper
         )
