@@ -70,6 +70,27 @@ def test_the_experiment_is_evaluated_every_2000_steps():
     assert {cell.method for cell in settings.cells()} == {"none", "curiosity"}
 
 
+@pytest.mark.parametrize("how", ["never", "always"])
+def test_ways_to_price_again_differ_in_nothing_else(how):
+    usual, other = (load_settings(CONFIG / f"memory{end}.yaml") for end in ("", f"_{how}"))
+    for cell in other.cells():
+        assert cell.method == "curiosity"
+        mine, theirs = usual.cell(cell).fingerprint(), other.cell(cell).fingerprint()
+        assert mine["learning"]["options"].pop("relabel") == "bounded"
+        assert theirs["learning"]["options"].pop("relabel") == how
+        assert mine == theirs
+
+
+def test_few_demonstrations_are_none_five_and_twenty():
+    settings = load_settings(CONFIG / "memory_few.yaml")
+    assert set(settings.tasks) == {"parked_reach", "parked_reach_far", "grasp"}
+    for cell in settings.cells():
+        name, _, count = cell.method.partition("_")
+        method = settings.cell(cell).method
+        assert method.bonus == name
+        assert method.demonstrated_episodes == int(count or 20)
+
+
 def test_demonstrations_begin_where_the_shown_task_does(config, tmp_path):
     settings = load_settings(config)
     work = work_of(settings, tmp_path)
