@@ -46,6 +46,10 @@ COMMANDS: Commands = {
         "recorded episodes on the graph again, compared, or re-driven in simulation",
     ),
     "bag": ("bayes_curiosity_ros.bags.command", "what is in a bag; export or repair it"),
+    "remember": (
+        "bayes_curiosity_ros.bags.remember",
+        "recorded episodes, a person's too, for a learner with a memory (sac)",
+    ),
     "embed": ("bayes_curiosity_ros.bags.embed", "Algorithm 1 from recorded demonstrations"),
     "map": (
         "bayes_curiosity_ros.monitor.map_command",

@@ -25,6 +25,10 @@ SMALLEST: dict[str, tuple[str, dict[str, Any]]] = {
         {"BATCHES": (1,), "_sequential.EPISODES": 2, "_sequential.FEATURES": (8, 16)},
     ),
     "regression": ("", {"DECADES": (100, 200), "TIMED_UPDATES": 1}),
+    "sac": (
+        "--updates 1 --turns 1",
+        {"SIZES": {"default": {"hidden": (4,), "critics": 2}}, "TRANSITIONS": 300},
+    ),
     "safety": ("--commands 8 --arms 4", {}),
     "service": ("", {"CALLS": 2, "WARM_UP": 1, "BATCH_CALLS": 1}),
     "simulation": (
@@ -46,7 +50,15 @@ class PretendedPeer:
     def ask(self, request: dict[str, Any]) -> dict[str, float]:
         times = {"seconds": 1.0, "cpu_seconds": 1.0, "calls": 1}
         clock = {"physics_step_s": 0.002, "control_step_s": 0.04}
-        return times | clock | {"steps_per_s": 1.0, "steps_per_cpu_s": 1.0, "return": -100.0}
+        return (
+            times
+            | clock
+            | {"steps_per_s": 1.0, "steps_per_cpu_s": 1.0, "return": -100.0}
+            | {
+                "updates_per_s": 1.0,
+                "updates_per_cpu_s": 1.0,
+            }
+        )
 
     def __enter__(self) -> PretendedPeer:
         return self

@@ -222,6 +222,12 @@ def _how() -> Iterator[Argument]:
         "policy pre-trained by imitation; if empty, a random one (`bayes-curiosity up` trains "
         "one)",
     )
+    yield Argument(
+        "shown",
+        "",
+        "demonstrated episodes that a learner with a memory (sac) begins with; if empty, none "
+        "(`bayes-curiosity up` has the expert demonstrate some)",
+    )
     yield Argument("output", "output/run", "folder for checkpoint and episode log")
     yield Argument("seed", "0", "seed of everything random")
     yield Argument("timesteps", "30000", "control steps after which training ends")

@@ -21,7 +21,7 @@ from bayes_curiosity_ros.locks import FolderLock
 
 # What only a learner has, and what this command decides.
 LEFT_OUT = (
-    "learner", "bonus", "model", "policy", "timesteps", "resume", "simulated_operator",
+    "learner", "bonus", "model", "policy", "shown", "timesteps", "resume", "simulated_operator",
     "demonstrations", "record", "output",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ import json
 import socket
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
 from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.failures import BUG_CODE, EXPECTED_CODE
+from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.checkpoint import (
     CHECKPOINT,
     forget_checkpoint,
@@ -41,6 +43,7 @@ from bayes_curiosity_ros.learning.prepare import (
     add_demonstration_arguments,
     prepare,
 )
+from bayes_curiosity_ros.learning.settings import LearnerConfig
 from bayes_curiosity_ros.locks import FolderLock
 from bayes_curiosity_ros.resources import own_path
 
@@ -59,6 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bringup_arguments(parser, OTHERS)
     add_demonstration_arguments(parser)
     add_restart_argument(parser)
+    parser.add_argument(
+        "--demonstrations",
+        dest="demonstrated_bags",  # for launch, `demonstrations` is a number of episodes
+        nargs="+",
+        default=[],
+        metavar="BAG",
+        help="bags whose episodes a learner with a memory (sac) begins with, not the expert's",
+    )
     parser.add_argument(
         "--scratch", action="store_true", help="no demonstrations: random encoder and policy"
     )
@@ -226,7 +237,7 @@ def _parameter_words(parameters: Mapping[str, Any]) -> list[str]:
 
 def _require_files(chosen: Mapping[str, str]) -> None:
     """Check that what a run shall start from is there; nodes would tell a minute later."""
-    for name in ("model", "policy"):
+    for name in ("model", "policy", "shown"):
         if chosen[name] and not own_path(chosen[name]).is_file():
             raise ConfigError(f"--{name} {chosen[name]}: there is no such file; check the path")
 
@@ -253,23 +264,38 @@ def forget(folder: Path) -> None:
 
 
 def _prepare(chosen: dict[str, str], folder: Path, arguments: argparse.Namespace) -> None:
-    """Fill in model and policy where they are not given."""
+    """Fill in model, policy and demonstrated episodes where they are not given."""
+    bags, remembers = arguments.demonstrated_bags, LEARNERS[chosen["learner"]].remembers
     options = PrepareOptions(
         task=chosen["task"],
         robot=robot_of(chosen),
         dynamics=chosen["dynamics"],
         embedding_from=arguments.embedding_from,
-        imitate=not (arguments.no_policy or chosen["policy"]),
+        imitate=not (arguments.no_policy or chosen["policy"] or remembers),
         imitation_epochs=arguments.imitation_epochs,
+        demonstrated_episodes=arguments.demonstrated_episodes if remembers and not bags else 0,
         seed=int(chosen["seed"]),
     )
-    needed = ("model", "policy") if options.imitates else ("model",)
-    wanted = [name for name in needed if not chosen[name]]
-    if not wanted:
-        return
-    made = prepare(options, PreparedFiles.within(folder), lambda line: print(line, flush=True))
-    for name in wanted:
-        chosen[name] = str(getattr(made, name).resolve())
+    needed = {"model": True, "policy": options.imitates}
+    needed["shown"] = options.demonstrated_episodes > 0
+    wanted = [name for name in needed if needed[name] and not chosen[name]]
+    if wanted:
+        made = prepare(options, PreparedFiles.within(folder), lambda line: print(line, flush=True))
+        for name in wanted:
+            chosen[name] = str(getattr(made, name).resolve())
+    if bags:
+        chosen["shown"] = _remembered(bags, chosen, folder)
+
+
+def _remembered(bags: Sequence[str], chosen: Mapping[str, str], folder: Path) -> str:
+    """The file of what bags hold, for a learner with a memory."""
+    from bayes_curiosity_ros.bags.remember import remember
+
+    path = PreparedFiles.within(folder).shown
+    config = LearnerConfig(chosen["task"], robot_of(chosen), chosen["dynamics"])
+    config = replace(config, learner=chosen["learner"], model=chosen["model"])
+    remember(config, bags, path, tell=lambda line: print(line, flush=True))
+    return str(path.resolve())
 
 
 def run_nodes(

@@ -23,6 +23,10 @@ EXPERIMENTS: Commands = {
         "bayes_curiosity_ros.experiments.exploration.command",
         "an arm parked aside, sparse reward: every bonus, none, and a placebo",
     ),
+    "memory": (
+        "bayes_curiosity_ros.experiments.memory.command",
+        "what a real arm can afford: SAC with a few demonstrations, with curiosity and without",
+    ),
     "arm": (
         "bayes_curiosity_ros.experiments.arm.command",
         "the arm's own learning curve: reach with curiosity and RND, over ROS",

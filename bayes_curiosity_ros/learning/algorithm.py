@@ -14,6 +14,7 @@ from torch import Tensor
 from bayes_curiosity_ros.configuration.registry import Registry
 from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import Bonus
+from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.critic import Critic
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
@@ -59,11 +60,14 @@ class LearnerEntry:
         name: what users type.
         make: from task, configuration, shape of a policy and a source of randomness to a learner.
         config: dataclass of its settings, each with a default.
+        remembers: whether it keeps every step. Over ROS it learns after every episode, and
+            begins with demonstrated episodes in place of an imitated policy.
     """
 
     name: str
     make: Callable[[Task, Any, PolicyConfig, np.random.Generator], Algorithm]
     config: type
+    remembers: bool = False
 
 
 LEARNERS: Registry[LearnerEntry] = Registry(
@@ -91,15 +95,33 @@ def make_learner(
     return entry.make(task, build(entry.config, options, f"learner {name}"), policy, rng)
 
 
-class SampledAction:
-    """Act by drawing from a Gaussian policy."""
+class Actor(Protocol):
+    """A policy without its noise."""
 
-    def __init__(self, policy: GaussianPolicy) -> None:
+    def mean_actions(self, observations: np.ndarray) -> np.ndarray:
+        """Actions (N, A) at observations (N, D)."""
+        ...
+
+
+class NoisyActor(Actor, Protocol):
+    """A policy that can be drawn from."""
+
+    action_size: int
+
+    def sample(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Actions (N, A) from standard normal `noise` (N, A)."""
+        ...
+
+
+class SampledAction:
+    """Act by drawing from a policy."""
+
+    def __init__(self, policy: NoisyActor) -> None:
         self.policy = policy
         self.noise: np.ndarray = np.zeros((0, 0, 0), dtype=np.float32)
 
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
-        size = self.policy.mean_network.sizes[-1]
+        size = self.policy.action_size
         self.noise = rng.standard_normal((horizon, count, size), dtype=np.float32)
 
     def act(self, observations: np.ndarray, step: int) -> np.ndarray:
@@ -107,9 +129,9 @@ class SampledAction:
 
 
 class MeanAction:
-    """Act by the mean of a Gaussian policy."""
+    """Act by a policy without its noise."""
 
-    def __init__(self, policy: GaussianPolicy) -> None:
+    def __init__(self, policy: Actor) -> None:
         self.policy = policy
 
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
@@ -119,16 +141,33 @@ class MeanAction:
         return self.policy.mean_actions(observations)
 
 
+@dataclass(frozen=True)
+class OnPolicyConfig:
+    """Settings that every on-policy learner has.
+
+    Attributes:
+        discount: γ.
+        gae_lambda: λ of the advantage estimate; 1 is the Monte Carlo return.
+    """
+
+    discount: float = 0.99
+    gae_lambda: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.discount <= 1 or not 0 <= self.gae_lambda <= 1:
+            raise ConfigError(
+                f"discount = {self.discount}, gae_lambda = {self.gae_lambda}; both belong in 0..1"
+            )
+
+
 class OnPolicy(ABC):
     """Policy-gradient learners: reward plus bonus, advantages, one improvement per batch."""
 
-    def __init__(
-        self, policy: GaussianPolicy, critic: Critic, discount: float, gae_lambda: float
-    ) -> None:
+    def __init__(self, policy: GaussianPolicy, critic: Critic, config: OnPolicyConfig) -> None:
         self.policy = policy
         self.critic = critic
-        self.discount = discount
-        self.gae_lambda = gae_lambda
+        self.discount = config.discount
+        self.gae_lambda = config.gae_lambda
 
     @property
     def imitator(self) -> GaussianPolicy:
@@ -159,6 +198,15 @@ class OnPolicy(ABC):
     @abstractmethod
     def improve(self, inputs: Tensor, actions: Tensor, advantages: Tensor) -> dict[str, float]:
         """Change the policy. N rows of normalised observations, actions, advantages (N,)."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """All state."""
+        return {"policy": self.policy.state_dict(), "critic": self.critic.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` gave."""
+        self.policy.load_state_dict(state["policy"])
+        self.critic.load_state_dict(state["critic"])
 
 
 def standardise(values: np.ndarray) -> np.ndarray:

@@ -10,82 +10,104 @@ import numpy as np
 from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.curiosity.data import Observations, Transitions
 from bayes_curiosity_ros.learning.episodes import Episodes
+from bayes_curiosity_ros.learning.row_log import RowLog
 
 
 class Buffer:
-    """The last `capacity` transitions, with extrinsic and intrinsic reward apart."""
+    """The last `capacity` transitions; what a bonus said of each is apart, as that changes.
 
-    def __init__(self, capacity: int, observation_size: int, action_size: int) -> None:
-        self.observations = np.zeros((capacity, observation_size), dtype=np.float32)
-        self.actions = np.zeros((capacity, action_size), dtype=np.float32)
-        self.rewards = np.zeros(capacity, dtype=np.float32)
+    Args:
+        name: of its files beside a checkpoint.
+        capacity: transitions kept.
+        observation_size: D.
+        action_size: A.
+
+    Attributes:
+        log: the transitions; fields of a row are `observation`, `action`, `reward` (extrinsic),
+            `next_observation`, `terminated` (1 where the episode ended there for good) and `first`
+            (of an episode).
+        intrinsic: (capacity,) of the same rows.
+    """
+
+    def __init__(self, name: str, capacity: int, observation_size: int, action_size: int) -> None:
+        self.log = RowLog(name, capacity, row_kind(observation_size, action_size))
         self.intrinsic = np.zeros(capacity, dtype=np.float32)
-        self.next_observations = np.zeros((capacity, observation_size), dtype=np.float32)
-        self.terminated = np.zeros(capacity, dtype=np.float32)
-        self.first = np.zeros(capacity, dtype=bool)
-        self.added = 0
 
     def __len__(self) -> int:
-        return min(self.added, len(self.rewards))
+        return len(self.log)
 
-    def add(self, episodes: Episodes) -> np.ndarray:
-        """Append every step, overwriting the oldest when full; the rows written."""
+    @property
+    def added(self) -> int:
+        """Transitions so far, those no longer kept included."""
+        return self.log.added
+
+    @property
+    def oldest(self) -> int:
+        """Number of the oldest transition kept, counted from the first one ever."""
+        return self.added - len(self)
+
+    def add(self, episodes: Episodes) -> None:
+        """Append every step, overwriting the oldest when full."""
         mask = episodes.mask
-        last = np.arange(episodes.horizon) == episodes.lengths[:, None] - 1
-        slots = (self.added + np.arange(episodes.steps)) % len(self.rewards)
-        self.observations[slots] = episodes.observations[:, :-1][mask]
-        self.actions[slots] = np.clip(episodes.actions[mask], -1.0, 1.0)
-        self.rewards[slots] = episodes.rewards[mask]
-        self.next_observations[slots] = episodes.observations[:, 1:][mask]
-        self.terminated[slots] = (last & episodes.terminated[:, None])[mask]
-        self.first[slots] = np.broadcast_to(np.arange(episodes.horizon) == 0, mask.shape)[mask]
-        self.added += episodes.steps
-        return slots
+        steps = np.arange(episodes.horizon)
+        last = (steps == episodes.lengths[:, None] - 1) & episodes.terminated[:, None]
+        rows: np.ndarray = np.zeros(episodes.steps, self.log.data.dtype)
+        rows["observation"] = episodes.observations[:, :-1][mask]
+        rows["action"] = np.clip(episodes.actions[mask], -1.0, 1.0)
+        rows["reward"] = episodes.rewards[mask]
+        rows["next_observation"] = episodes.observations[:, 1:][mask]
+        rows["terminated"] = last[mask]
+        rows["first"] = np.broadcast_to(steps == 0, mask.shape)[mask]
+        self.log.append(rows)
 
-    def price(self, bonus: Bonus, rows: np.ndarray) -> None:
-        """Set the intrinsic reward of these rows to what the bonus says now.
+    def price(self, bonus: Bonus, first: int, end: int) -> None:
+        """Set the intrinsic reward of the transitions numbered so to what the bonus says now.
 
         Args:
             bonus: asked episode by episode.
-            rows: in the order in which they were added; of the oldest episode the beginning may
+            first: number of an episode's first transition; of the oldest one, the beginning may
                 have been overwritten.
+            end: number after an episode's last one.
         """
-        begins = np.flatnonzero(self.first[rows])
-        episodes = np.split(rows, begins[begins > 0])
-        self.intrinsic[rows] = bonus.evaluate([self.transitions(each) for each in episodes])
+        slots = self.log.slots(first, end)
+        begins = np.flatnonzero(self.log.data["first"][slots])
+        episodes = np.split(slots, begins[begins > 0])
+        self.intrinsic[slots] = bonus.evaluate([self.transitions(each) for each in episodes])
 
-    def rows(self) -> np.ndarray:
-        """All rows in use, the oldest first."""
-        used = len(self)
-        return (self.added - used + np.arange(used)) % len(self.rewards)
+    def episode_end(self, number: int) -> int:
+        """The number of the first episode that begins there or later, or of what comes next."""
+        while number < self.added and not self.log.data["first"][number % len(self.intrinsic)]:
+            number += 1
+        return min(number, self.added)
 
-    def transitions(self, rows: np.ndarray) -> Transitions:
-        """The transitions in these rows, as a bonus sees them."""
+    def transitions(self, slots: np.ndarray) -> Transitions:
+        """The transitions in these places, as a bonus sees them."""
+        rows = self.log.data[slots]
         return Transitions(
-            Observations(self.observations[rows].astype(np.float64)),
-            self.actions[rows].astype(np.float64),
-            Observations(self.next_observations[rows].astype(np.float64)),
+            Observations(rows["observation"].astype(np.float64)),
+            rows["action"].astype(np.float64),
+            Observations(rows["next_observation"].astype(np.float64)),
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows in use, and the count."""
-        used = len(self)
-        arrays = {name: getattr(self, name)[:used] for name in _ARRAYS}
-        return {**arrays, "added": self.added}
+        """The transitions kept, and what they were worth last."""
+        return {"log": self.log, "intrinsic": self.intrinsic[: len(self)]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` gave."""
-        self.added = int(state["added"])
-        for name in _ARRAYS:
-            getattr(self, name)[: len(self)] = np.asarray(state[name])
+        self.log.load(state["log"])
+        self.intrinsic[: len(self)] = np.asarray(state["intrinsic"])
 
 
-_ARRAYS = (
-    "observations",
-    "actions",
-    "rewards",
-    "intrinsic",
-    "next_observations",
-    "terminated",
-    "first",
-)
+def row_kind(observation_size: int, action_size: int) -> np.dtype:
+    """What a transition is made of, in memory and on disk."""
+    return np.dtype(
+        [
+            ("observation", "<f4", (observation_size,)),
+            ("action", "<f4", (action_size,)),
+            ("reward", "<f4"),
+            ("next_observation", "<f4", (observation_size,)),
+            ("terminated", "<f4"),
+            ("first", "?"),
+        ]
+    )

@@ -28,9 +28,11 @@ class Cell(Protocol):
 
     Attributes:
         operator_steps: steps of the episode so far that a person took in place of the agent.
+        acted: action (A,) that a person took in the newest step; None where the agent did.
     """
 
     operator_steps: int
+    acted: np.ndarray | None
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         """Begin an episode; the seed decides where everything is put in simulation."""
@@ -54,10 +56,11 @@ class TaskCell:
 
     Attributes:
         states: (1, S), the newest.
-        operator_steps: none; nobody reaches in here.
+        operator_steps, acted: none; nobody reaches in here.
     """
 
     operator_steps = 0
+    acted: np.ndarray | None = None
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -128,6 +131,8 @@ def run_episode(
         if not going:
             break
         reached.append(cell.receive())
+        if cell.acted is not None:
+            actions[:, length] = cell.acted
         length += 1
         observations[:, length] = cell.observe()
         terminated = bool(task.terminal(reached[-1])[0])

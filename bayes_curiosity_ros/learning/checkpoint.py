@@ -1,6 +1,7 @@
 """A training run on disk: whole or absent, loaded without running code, resumed exactly.
 
-Two generations are kept: where the newest is damaged, a run goes on from the one before.
+Two generations are kept: where the newest is damaged, a run goes on from the one before. What a
+learner remembers of its episodes is in files beside them, which grow (`row_log`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import torch
 from bayes_curiosity_ros import __version__
 from bayes_curiosity_ros.errors import DamagedFileError, ModelFileError
 from bayes_curiosity_ros.files import load_state, save_state
+from bayes_curiosity_ros.learning.row_log import RowLog, forget_rows, read_rows
 from bayes_curiosity_ros.learning.trainer import Trainer
 
 FORMAT = "bayes_curiosity_training/3"
 ARRAY = "numpy array"
+ROWS = "rows in files"
 CHECKPOINT = "checkpoint.pt"  # in the folder of a run
 MODELS = "models"  # folder of the curiosity's models in the folder of a run
 
@@ -35,9 +38,10 @@ def has_checkpoint(path: Path) -> bool:
 
 
 def forget_checkpoint(path: Path) -> None:
-    """Remove a checkpoint and the one before it."""
+    """Remove a checkpoint and the one before it, and what is in files beside them."""
     for each in generations(path):
         each.unlink(missing_ok=True)
+    forget_rows(path)
 
 
 def model_name(iteration: int) -> str:
@@ -58,7 +62,7 @@ def save_checkpoint(path: Path, trainer: Trainer, extra: Mapping[str, Any] | Non
     """
     state = {"format": FORMAT, "package_version": __version__, "trainer": trainer.state_dict()}
     newest, previous = generations(path)
-    save_state(newest, _plain(state | {"extra": dict(extra or {})}), previous)
+    save_state(newest, _plain(state | {"extra": dict(extra or {})}, path), previous)
 
 
 def load_checkpoint(
@@ -84,8 +88,8 @@ def load_checkpoint(
     failures: list[DamagedFileError] = []
     for each in generations(path):
         try:
-            state = _read(each)
-            extra = _restored(state.get("extra", {}))
+            state = _restored(_read(each), path)
+            extra = state.get("extra", {})
             accept(extra)
         except DamagedFileError as error:
             failures.append(error)
@@ -106,7 +110,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _restore(path: Path, trainer: Trainer, state: Mapping[str, Any]) -> None:
     try:
-        trainer.load_state_dict(_restored(state["trainer"]))
+        trainer.load_state_dict(state["trainer"])
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"{path} does not fit this run: {error}; use the settings it was made with"
@@ -120,12 +124,15 @@ def _warn(path: Path, trainer: Trainer, failure: DamagedFileError) -> None:
     )
 
 
-def _plain(value: Any) -> Any:
-    """Arrays as marked tensors: `torch.load(weights_only=True)` takes no NumPy."""
+def _plain(value: Any, path: Path) -> Any:
+    """Arrays as marked tensors, as `torch.load(weights_only=True)` takes no NumPy; logs of rows
+    as what says where their files are."""
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(item, path) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, path) for item in value]
+    if isinstance(value, RowLog):
+        return {ROWS: value.save(path)}
     if isinstance(value, np.ndarray):
         return {ARRAY: torch.from_numpy(value.copy())}
     if isinstance(value, np.generic):
@@ -133,12 +140,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _restored(value: Any) -> Any:
-    """What `_plain` was given, tuples as lists."""
+def _restored(value: Any, path: Path) -> Any:
+    """What `_plain` was given, tuples as lists, and of logs of rows what their files hold."""
     if isinstance(value, list):
-        return [_restored(item) for item in value]
+        return [_restored(item, path) for item in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == {ARRAY}:
         return value[ARRAY].numpy()
-    return {key: _restored(item) for key, item in value.items()}
+    if value.keys() == {ROWS}:
+        return read_rows(path, value[ROWS])
+    return {key: _restored(item, path) for key, item in value.items()}

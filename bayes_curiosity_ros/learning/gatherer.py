@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -113,7 +113,8 @@ class CellGatherer:
     """Episodes one by one, in a cell that may be anywhere.
 
     An episode in which a person acted is none of the policy's: the audience is told of it, but it
-    is not among those that are learnt from, and its steps do not count.
+    is not among those that are gathered, and its steps do not count. A learner with a memory for
+    corrections is given it apart.
 
     Args:
         task: what is rewarded, and when an episode ends.
@@ -126,6 +127,7 @@ class CellGatherer:
     Attributes:
         episode: number of the newest one, from 1; aborted ones count, lost ones are run again.
         timesteps: control steps of whole episodes so far, without those that a person drove in.
+        remember: given every episode in which a person acted, with that person's actions.
     """
 
     def __init__(
@@ -145,13 +147,17 @@ class CellGatherer:
         self._max_aborts = max_aborts
         self.episode = 0
         self.timesteps = 0
+        self.remember: Callable[[Episodes], object] = lambda episode: None
 
     def gather(self, behaviour: Behaviour) -> Episodes:
         """Raises EpisodeAbortedError where too many episodes in a row were cut short."""
         parts: list[Episodes] = []
         while sum(part.steps for part in parts) < self._min_steps:
             episode = self.run_one(behaviour)
-            parts += [] if self._cell.operator_steps else [episode]
+            if self._cell.operator_steps:
+                self.remember(episode)
+            else:
+                parts.append(episode)
         return Episodes.concatenate(parts)
 
     def state_dict(self) -> dict[str, Any]:

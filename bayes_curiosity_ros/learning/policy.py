@@ -80,10 +80,28 @@ class Gaussian:
         return mean * torch.exp(-2 * self.log_std), 2 * log_std
 
 
-class GaussianPolicy:
+class Normalising:
+    """What sees observations normalised.
+
+    Args:
+        center: (D,) subtracted from observations.
+        scale: (D,) then divided by.
+    """
+
+    def __init__(self, center: np.ndarray, scale: np.ndarray) -> None:
+        self.center = center.astype(np.float32)
+        self.inverse_scale = (1.0 / scale).astype(np.float32)
+
+    def inputs(self, observations: np.ndarray) -> np.ndarray:
+        """Normalised observations (…, D) float32."""
+        return (observations.astype(np.float32) - self.center) * self.inverse_scale
+
+
+class GaussianPolicy(Normalising):
     """π(a | o) = N(μ(o), σ(o)²). Actions are meant for [-1, 1]; the task clips them.
 
     Attributes:
+        action_size: A.
         parameters: (P,) float32, of both networks; change it in place only.
     """
 
@@ -109,8 +127,8 @@ class GaussianPolicy:
                 first policy varies over the state space; results depend on it (METHOD.md).
             initial_std: in units of the action range's half-width.
         """
-        self.center = center.astype(np.float32)
-        self.inverse_scale = (1.0 / scale).astype(np.float32)
+        super().__init__(center, scale)
+        self.action_size = action_size
         sizes = (len(center), *hidden, action_size)
         count = parameter_count(sizes)
         self.parameters = torch.zeros(2 * count)
@@ -132,10 +150,6 @@ class GaussianPolicy:
             config.output_scale,
             config.initial_std,
         )
-
-    def inputs(self, observations: np.ndarray) -> np.ndarray:
-        """Normalised observations (N, D) float32."""
-        return (observations.astype(np.float32) - self.center) * self.inverse_scale
 
     def mean_actions(self, observations: np.ndarray) -> np.ndarray:
         """The most likely actions: (N, A)."""

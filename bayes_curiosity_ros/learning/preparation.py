@@ -22,6 +22,8 @@ from bayes_curiosity_ros.curiosity.embedding import (
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.learning.demonstrated import demonstrated
+from bayes_curiosity_ros.learning.episode_file import save_episodes
 from bayes_curiosity_ros.learning.imitation import imitate
 from bayes_curiosity_ros.learning.perception import (
     encoder_config,
@@ -88,18 +90,19 @@ class PreparedFiles:
         demonstrations: pairs of observation and action.
         model: the encoder that Algorithm 1 made of them, with a posterior at its prior.
         policy: that has imitated them.
+        shown: whole demonstrated episodes, for a learner with a memory for them.
     """
 
     demonstrations: Path
     model: Path
     policy: Path
+    shown: Path = Path("shown.npz")
 
     @staticmethod
     def within(folder: Path) -> PreparedFiles:
         """Files of one run, under the names that every command knows."""
-        return PreparedFiles(
-            folder / "demonstrations.npz", folder / "model.safetensors", folder / "policy.pt"
-        )
+        names = ("demonstrations.npz", "model.safetensors", "policy.pt", "shown.npz")
+        return PreparedFiles(*(folder / name for name in names))
 
 
 class Preparation:
@@ -219,6 +222,24 @@ class Preparation:
         save_policy(path, policy, task.name, seen_with(task))
         self._tell(f"{task.name}: imitation, negative log-likelihood {loss:.2f} nats")
         return True
+
+    def show(self, count: int) -> None:
+        """Have whole episodes demonstrated, unless there are some.
+
+        Args:
+            count: number of episodes.
+        """
+        if self.files.shown.exists():
+            return
+        config, shown = self.config.demonstrations, self.shown_task
+        start = None if shown is self.task else shown
+        rng = np.random.default_rng([config.seed, 4])
+        episodes = demonstrated(self.seen_task, count, config.noise_std, rng, start)
+        save_episodes(self.files.shown, self.seen_task, episodes)
+        self._tell(
+            f"{self.task.name}: {count} demonstrated episodes of {episodes.steps} steps, "
+            f"{episodes.succeeded.sum()} of them succeeded"
+        )
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -44,6 +44,7 @@ class PrepareOptions:
         imitate: whether the policy imitates the demonstrations, where they are of `task`
             itself; those of another task are for the embedding alone.
         imitation_epochs: of behaviour cloning. Few leave the policy with something to learn.
+        demonstrated_episodes: whole ones, for a learner with a memory for them.
         trials: episodes that show what imitation gave.
         seed: of everything random.
     """
@@ -57,6 +58,7 @@ class PrepareOptions:
     image_trunk: str = "keypoints"
     imitate: bool = True
     imitation_epochs: int = 2
+    demonstrated_episodes: int = 0
     trials: int = 100
     seed: int = 0
 
@@ -141,6 +143,12 @@ def add_demonstration_arguments(parser: argparse.ArgumentParser) -> None:
         default=PrepareOptions().imitation_epochs,
         help="epochs of the policy's pre-training; few leave it something to learn",
     )
+    parser.add_argument(
+        "--demonstrated-episodes",
+        type=whole("--demonstrated-episodes"),
+        default=20,
+        help="whole episodes for a learner with a memory for them (sac); others need none",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -155,11 +163,13 @@ def run(arguments: argparse.Namespace) -> int:
         embedding_epochs=arguments.embedding_epochs,
         image_trunk=arguments.image_trunk,
         imitation_epochs=arguments.imitation_epochs,
+        demonstrated_episodes=arguments.demonstrated_episodes,
         seed=arguments.seed,
     )
     files = prepare(options, PreparedFiles.within(arguments.output), print)
     policy = f" policy:={files.policy}" if options.imitates else ""
-    print(f"model:={files.model}{policy}")
+    shown = f" shown:={files.shown}" if options.demonstrated_episodes else ""
+    print(f"model:={files.model}{policy}{shown}")
     return 0
 
 
@@ -181,6 +191,8 @@ def prepare(
     _ = preparation.demonstrations, preparation.encoder
     if options.imitates:
         _imitate(preparation, options, tell)
+    if options.demonstrated_episodes:
+        preparation.show(options.demonstrated_episodes)
     return files
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.learning.algorithm import LEARNERS, OnPolicy
+from bayes_curiosity_ros.learning.algorithm import LEARNERS, OnPolicy, OnPolicyConfig
 from bayes_curiosity_ros.learning.critic import Critic, LinearBaseline
 from bayes_curiosity_ros.learning.optimizer import Adam
 from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
@@ -19,24 +19,17 @@ from bayes_curiosity_ros.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class ReinforceConfig:
-    """Settings of REINFORCE.
+class ReinforceConfig(OnPolicyConfig):
+    """Settings of REINFORCE, besides those of `OnPolicyConfig`.
 
     Attributes:
-        discount: γ.
-        gae_lambda: λ; 1 is Williams's Monte Carlo return.
         learning_rate: of Adam.
     """
 
-    discount: float = 0.99
-    gae_lambda: float = 1.0
     learning_rate: float = 0.01
 
     def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1 or not 0 <= self.gae_lambda <= 1:
-            raise ConfigError(
-                f"discount = {self.discount}, gae_lambda = {self.gae_lambda}; both belong in 0..1"
-            )
+        super().__post_init__()
         if self.learning_rate <= 0:
             raise ConfigError(f"learning_rate = {self.learning_rate} must be > 0")
 
@@ -45,7 +38,7 @@ class Reinforce(OnPolicy):
     """One Adam step up mean(A ∇ log π) per batch."""
 
     def __init__(self, policy: GaussianPolicy, critic: Critic, config: ReinforceConfig) -> None:
-        super().__init__(policy, critic, config.discount, config.gae_lambda)
+        super().__init__(policy, critic, config)
         self.config = config
         self.adam = Adam(policy.parameters, config.learning_rate)
 
@@ -55,15 +48,10 @@ class Reinforce(OnPolicy):
         return {"gradient_norm": float(gradient.norm())}
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "policy": self.policy.state_dict(),
-            "critic": self.critic.state_dict(),
-            "adam": self.adam.state_dict(),
-        }
+        return super().state_dict() | {"adam": self.adam.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.policy.load_state_dict(state["policy"])
-        self.critic.load_state_dict(state["critic"])
+        super().load_state_dict(state)
         self.adam.load_state_dict(state["adam"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -24,13 +25,40 @@ class Behaviour(Protocol):
         ...
 
 
+class UniformAction:
+    """Act at random, whatever is seen."""
+
+    def __init__(self, action_size: int) -> None:
+        self.action_size = action_size
+        self.actions: np.ndarray = np.zeros((0, 0, 0))
+
+    def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
+        self.actions = rng.uniform(-1.0, 1.0, (horizon, count, self.action_size))
+
+    def act(self, observations: np.ndarray, step: int) -> np.ndarray:
+        return self.actions[step]
+
+
 def run_episodes(
     task: Task, behaviour: Behaviour, count: int, rng: np.random.Generator
 ) -> Episodes:
     """Run `count` episodes in step until the last one ends."""
-    horizon = task.horizon
     simulation = Simulation(task, count, rng)
-    behaviour.begin(count, horizon, rng)
+    behaviour.begin(count, task.horizon, rng)
+    return run_simulation(simulation, behaviour.act)
+
+
+def run_simulation(
+    simulation: Simulation, act: Callable[[np.ndarray, int], np.ndarray]
+) -> Episodes:
+    """Run episodes from where a simulation stands until the last one ends.
+
+    Args:
+        simulation: of copies that begin an episode each.
+        act: from observations (E, D) and the step to actions (E, A).
+    """
+    task, count = simulation.task, len(simulation.states)
+    horizon = task.horizon
     observations = np.zeros((count, horizon + 1, task.observation_size))
     actions = np.zeros((count, horizon, task.action_size))
     rewards = np.zeros((count, horizon))
@@ -39,7 +67,7 @@ def run_episodes(
     running = np.ones(count, bool)
     seen = observations[:, 0] = simulation.observe()
     for index in range(horizon):
-        actions[:, index] = action = behaviour.act(seen, index)
+        actions[:, index] = action = act(seen, index)
         step = simulation.step(action)
         seen = observations[:, index + 1] = step.observations
         rewards[:, index] = step.rewards

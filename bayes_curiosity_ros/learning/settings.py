@@ -15,8 +15,10 @@ from bayes_curiosity_ros.curiosity.model_file import load_model
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT
+from bayes_curiosity_ros.learning.demonstrated import Remembering, remembering
+from bayes_curiosity_ros.learning.episode_file import load_episodes
 from bayes_curiosity_ros.learning.event_log import require_log
-from bayes_curiosity_ros.learning.gatherer import Gatherer
+from bayes_curiosity_ros.learning.gatherer import CellGatherer, Gatherer
 from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, seen_with
 from bayes_curiosity_ros.learning.policy import PolicyConfig
 from bayes_curiosity_ros.learning.pretrained import load_policy
@@ -42,8 +44,11 @@ class LearnerConfig:
         bonus_weight: factor of a bonus that lives in the learner.
         seed: of everything random.
         timesteps: control steps after which training ends.
-        iteration_steps: control steps per policy update, at least; episodes are finished.
+        iteration_steps: control steps per policy update, at least; episodes are finished. A
+            learner with a memory learns after every episode.
         policy: file of a policy pre-trained by imitation; empty for a random one.
+        shown: file of demonstrated episodes that a learner with a memory begins with; empty for
+            none.
         model: curiosity model whose encoder sees for a visual task; empty for a random one.
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
@@ -75,6 +80,7 @@ class LearnerConfig:
     timesteps: int = 30_000
     iteration_steps: int = 1000
     policy: str = ""
+    shown: str = ""
     model: str = ""
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
@@ -108,6 +114,11 @@ class LearnerConfig:
         """Where training is saved."""
         return Path(self.folder) / CHECKPOINT
 
+    @property
+    def gathered_steps(self) -> int:
+        """Control steps of an iteration, at least."""
+        return 1 if LEARNERS[self.learner].remembers else self.iteration_steps
+
     def make_task(self) -> ArmTask:
         """The task, in a cell of which only the geometry is used."""
         robot = RobotConfig.load(self.robot)
@@ -135,7 +146,8 @@ def make_trainer(
         gatherer: of episodes over the graph.
 
     Raises:
-        ConfigError: there is a pre-trained policy, and the learner cannot begin with one.
+        ConfigError: there is a pre-trained policy, and the learner cannot begin with one; or
+            there are demonstrated episodes, and it has no memory for them.
     """
     rng = np.random.default_rng(config.seed)
     learner = LEARNERS[config.learner].make(task, settings, PolicyConfig(config.hidden), rng)
@@ -146,6 +158,10 @@ def make_trainer(
                 "(`bayes-curiosity up --scratch`)"
             )
         load_policy(Path(config.policy), learner.imitator, task.name, seen_with(task))
+    if config.shown:
+        remembering(learner).remember(load_episodes(Path(config.shown), task))
+    if isinstance(learner, Remembering) and isinstance(gatherer, CellGatherer):
+        gatherer.remember = learner.remember
     return Trainer(task, learner, bonus, gatherer)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.learning.algorithm import LEARNERS, OnPolicy
+from bayes_curiosity_ros.learning.algorithm import LEARNERS, OnPolicy, OnPolicyConfig
 from bayes_curiosity_ros.learning.critic import Critic, LinearBaseline
 from bayes_curiosity_ros.learning.policy import (
     Gaussian,
@@ -24,12 +23,10 @@ from bayes_curiosity_ros.tasks.task import Task
 
 
 @dataclass(frozen=True)
-class TrpoConfig:
-    """Settings of TRPO.
+class TrpoConfig(OnPolicyConfig):
+    """Settings of TRPO, besides those of `OnPolicyConfig`.
 
     Attributes:
-        discount: γ.
-        gae_lambda: λ of the advantage estimate.
         max_kl: δ, the trust region in [nat].
         cg_iterations: of conjugate gradients.
         cg_damping: added to the Fisher matrix's diagonal.
@@ -38,8 +35,6 @@ class TrpoConfig:
         fisher_stride: the Fisher matrix uses every so many-th row of the batch.
     """
 
-    discount: float = 0.99
-    gae_lambda: float = 1.0
     max_kl: float = 0.01
     cg_iterations: int = 10
     cg_damping: float = 1e-4
@@ -48,10 +43,7 @@ class TrpoConfig:
     fisher_stride: int = 5
 
     def __post_init__(self) -> None:
-        if not 0 < self.discount <= 1 or not 0 <= self.gae_lambda <= 1:
-            raise ConfigError(
-                f"discount = {self.discount}, gae_lambda = {self.gae_lambda}; both belong in 0..1"
-            )
+        super().__post_init__()
         if self.max_kl <= 0 or not 0 < self.backtrack_ratio < 1:
             raise ConfigError(
                 f"max_kl = {self.max_kl} must be > 0, "
@@ -65,7 +57,7 @@ class Trpo(OnPolicy):
     """Maximise the surrogate Σ A π/π_old subject to mean KL(π_old ‖ π) ≤ δ."""
 
     def __init__(self, policy: GaussianPolicy, critic: Critic, config: TrpoConfig) -> None:
-        super().__init__(policy, critic, config.discount, config.gae_lambda)
+        super().__init__(policy, critic, config)
         self.config = config
 
     def improve(self, inputs: Tensor, actions: Tensor, advantages: Tensor) -> dict[str, float]:
@@ -110,13 +102,6 @@ class Trpo(OnPolicy):
             return {"kl": 0.0, "surrogate": 0.0, "backtracks": float(config.max_backtracks)}
         backtracks, surrogate, kl = accepted
         return {"kl": kl, "surrogate": surrogate - before, "backtracks": float(backtracks)}
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"policy": self.policy.state_dict(), "critic": self.critic.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self.policy.load_state_dict(state["policy"])
-        self.critic.load_state_dict(state["critic"])
 
 
 def surrogate_gradient(

@@ -42,12 +42,19 @@ KEPT_FRAMES = 8
 
 
 class _Reported(NamedTuple):
-    """What an arm said of itself: when, of which joints, what, and who brought it there."""
+    """What an arm said of itself: when, of which joints, what, and who brought it there how."""
 
     stamp: Time
     names: list[str]
     state: ArmState
     actor: int
+    deltas: np.ndarray
+    grip: float
+
+    def requested(self, task: ArmTask) -> np.ndarray:
+        """The action that was asked for in the step that led here."""
+        asked: np.ndarray = task.actions_of(self.deltas[None], np.array([self.grip]))[0]
+        return asked
 
 
 class ArmClient:
@@ -73,6 +80,7 @@ class ArmClient:
         raw: joint angles and what else the task observes, with the frame's image.
         actor: who acted in the step that led to the newest state, as in ArmState.
         operator_steps: steps of the episode so far that a person took.
+        acted: action that a person took in the newest step; None where the agent did.
     """
 
     def __init__(
@@ -105,6 +113,7 @@ class ArmClient:
         self.frame: Frame | None = None
         self.stamp = Time()
         self.actor, self.operator_steps = ArmStateMessage.POLICY, 0
+        self.acted: np.ndarray | None = None
         self.raw = Observations(np.zeros((0, task.observation_size)))
         self._images: dict[str, dict[float, Image]] = {"color": {}, "depth": {}}
         self._actions = node.create_publisher(
@@ -252,7 +261,9 @@ class ArmClient:
 
     def _row_of(self, make: Callable[..., np.ndarray], reported: _Reported) -> np.ndarray:
         self.stamp, self.actor = reported.stamp, reported.actor
-        self.operator_steps += reported.actor == ArmStateMessage.OPERATOR
+        driven = reported.actor == ArmStateMessage.OPERATOR
+        self.operator_steps += driven
+        self.acted = reported.requested(self._task) if driven else None
         if self._task.visual:
             self.frame = self._frame_of(seconds_of(reported.stamp))
         try:
@@ -315,7 +326,12 @@ class ArmClient:
         if self._names and names != self._names:
             raise LengthError(f"joints {names}; this arm has reported {self._names}")
         state = arm_state_of_message(message, self._task.robot.arm)
-        self._state = _Reported(message.header.stamp, names, state, message.actor)
+        deltas, joints = np.asarray(message.requested_deltas, dtype=float), len(state.joints)
+        if message.actor == ArmStateMessage.OPERATOR and len(deltas) != joints:
+            raise LengthError(f"{len(deltas)} requested_deltas for {joints} joints")
+        self._state = _Reported(
+            message.header.stamp, names, state, message.actor, deltas, message.requested_gripper
+        )
 
     def _take_status(self, message: ArmStatus) -> None:
         """Ours, or that of an arm that was started again since ours has ended."""

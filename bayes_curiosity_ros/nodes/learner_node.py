@@ -86,7 +86,7 @@ class LearnerNode(EpisodeRunner):
         self._recorder = RecorderClient(self, self.waiter) if config.recorded else None
         self._curiosity, bonus = self._make_bonus()
         self.gatherer = CellGatherer(
-            self.task, self.arm, self, config.seed, config.iteration_steps, config.max_aborts
+            self.task, self.arm, self, config.seed, config.gathered_steps, config.max_aborts
         )
         settings = declare(self, LEARNERS[config.learner].config(), f"{config.learner}.")
         self.trainer = make_trainer(config, settings, self.task, bonus, self.gatherer)

@@ -12,6 +12,8 @@ from bayes_curiosity_ros.bags.exports.lerobot_frames import INTERVENTION, frames
 from bayes_curiosity_ros.bags.exports.registry import ExportSource, export
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.cli import main
+from bayes_curiosity_ros.learning.episode_file import load_episodes
+from bayes_curiosity_ros.tasks.registry import make_task
 from support.pretended import JOINTS, Run, write_bag, write_records
 
 DRIVEN = (1, 2)  # steps at which the person acted, in every episode
@@ -86,3 +88,27 @@ def test_a_bag_says_how_many_steps_a_person_drove(bag, tmp_path, capsys):
     write_bag(tmp_path / "plain")
     main(["bag", "info", str(tmp_path / "plain")])
     assert "a person drove" not in capsys.readouterr().out
+
+
+def test_a_bag_is_remembered_as_whoever_acted_acted(bag, tmp_path, capsys):
+    path, run = bag
+    output = tmp_path / "shown.npz"
+    words = ["remember", "reach", "--bag", str(path), "--output", str(output), "--driven-only"]
+    assert main(words) == 0
+    assert "2 episodes" in capsys.readouterr().out
+    task = make_task("reach", threads=1)
+    episodes = load_episodes(output, task)
+    for index, episode in enumerate(read_episodes(BagReader(path))):
+        expected = run.actions[episode.id].copy()
+        expected[list(DRIVEN)] = ASKED
+        length = episodes.lengths[index]
+        asked, _ = task.commands(episodes.actions[index, :length])
+        np.testing.assert_allclose(asked, expected.clip(-task.max_delta_rad, task.max_delta_rad))
+    assert not episodes.terminated.any()  # they ended by the clock
+
+
+def test_a_bag_in_which_nobody_acted_has_no_corrections(tmp_path, capsys):
+    write_bag(tmp_path / "bag", Run(episodes=1))
+    words = ["remember", "reach", "--bag", str(tmp_path / "bag"), "--driven-only"]
+    assert main(words) == 2
+    assert "no whole episode with actions to remember" in capsys.readouterr().err

@@ -153,7 +153,7 @@ def test_in_simulation_all_come_back_and_the_run_needs_some_of_them():
     [
         ({"arm": "lego"}, "choose one of: kortex, moveit, sim, trajectory"),
         ({"task": "dance"}, "unknown task 'dance'"),
-        ({"learner": "dance"}, "choose one of: ddpg, reinforce, trpo"),
+        ({"learner": "dance"}, "choose one of: ddpg, ppo, reinforce, sac, trpo"),
         ({"speed": "1"}, "unknown argument 'speed'"),
         ({"seed": "-1"}, "whole number"),
         ({"params_file": "no.yaml"}, "no.yaml does not exist"),

@@ -131,7 +131,7 @@ def test_the_example_in_the_docs_can_be_read(tmp_path):
     ("text", "old", "new", "message"),
     [
         (TABLE, "pendulum:\n    learners", "pendulm:\n    learners", "unknown task 'pendulm'"),
-        (TABLE, "trpo: {", "ppo: {", "unknown learner 'ppo'"),
+        (TABLE, "trpo: {", "a3c: {", "unknown learner 'a3c'"),
         (TABLE, "none:\n", "icm:\n", "unknown bonus 'icm'"),
         (TABLE, "weight: 0.1", "wait: 0.1", "wait"),
         (TABLE, "min_steps: 200}", "min_steps: 0}", "min_steps = 0"),

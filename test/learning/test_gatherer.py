@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from bayes_curiosity_ros.curiosity.bonus import NoBonus
 from bayes_curiosity_ros.learning.cell import EpisodeAbortedError, EpisodeLostError, TaskCell
 from bayes_curiosity_ros.learning.gatherer import CellGatherer
+from bayes_curiosity_ros.learning.sac import SacConfig
+from bayes_curiosity_ros.learning.settings import LearnerConfig, make_trainer
 from support.learners import Identity, make_algorithm
 
 MIN_STEPS, FAILS = 20, (7, 11, 12)
@@ -34,6 +37,10 @@ class DrivenCell(TaskCell):
     def reset(self, episode, seed):
         self.operator_steps = int(episode in self.driven)
         return super().reset(episode, seed)
+
+    def receive(self):
+        self.acted = np.array([0.25]) if self.operator_steps else None
+        return super().receive()
 
 
 class Audience:
@@ -96,3 +103,19 @@ def test_what_a_person_did_is_told_but_not_learnt_from():
     assert gatherer.timesteps == episodes.steps == MIN_STEPS
     np.testing.assert_array_equal(episodes.observations[0], plain.observations[0])
     np.testing.assert_array_equal(episodes.observations[1], plain.observations[3])
+
+
+def test_what_a_person_did_goes_to_a_learner_that_remembers():
+    task = Identity()
+    gatherer = CellGatherer(task, DrivenCell(task, {2}), Audience(), 3, MIN_STEPS)
+    config = LearnerConfig(learner="sac")
+    trainer = make_trainer(config, SacConfig(), task, NoBonus(), gatherer)
+    gatherer.gather(trainer.algorithm.explore())
+    shown = trainer.algorithm.shown.log.kept()
+    assert len(shown) == task.horizon
+    assert (shown["action"] == 0.25).all()  # as the person acted, not as the policy would have
+
+
+def test_a_learner_with_a_memory_learns_after_every_episode():
+    assert LearnerConfig(learner="sac").gathered_steps == 1
+    assert LearnerConfig(learner="trpo").gathered_steps == LearnerConfig().iteration_steps

@@ -41,7 +41,8 @@ def assert_same(left, right):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "iterations"), [("trpo", 60), ("reinforce", 150), ("ddpg", 60)]
+    ("algorithm", "iterations"),
+    [("trpo", 60), ("reinforce", 150), ("ddpg", 60), ("sac", 30), ("ppo", 60)],
 )
 def test_solves_the_identity_task(algorithm, iterations):
     trainer = make_trainer(algorithm, bonus=NoBonus(), sampling=Sampling(40, 200))
@@ -135,7 +136,7 @@ def test_a_buffer_overwrites_the_oldest_and_keeps_terminal_flags():
     buffer = trainer.algorithm.buffer
     trainer.iterate()
     assert len(buffer) == 200
-    assert not buffer.terminated.any()  # the clock is no terminal state
+    assert not buffer.log.data["terminated"].any()  # the clock is no terminal state
 
 
 def test_intrinsic_reward_reaches_the_learner():

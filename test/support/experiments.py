@@ -36,6 +36,12 @@ tasks:
       trpo: {timesteps: 400, parallel: 2, min_steps: 200}
       ddpg: {timesteps: 400, parallel: 2, min_steps: 200, options: {updates_per_step: 0.05}}
       reinforce: {timesteps: 400, parallel: 2, min_steps: 200}
+      ppo: {timesteps: 400, parallel: 2, min_steps: 200, options: {epochs: 2}}
+      sac:
+        timesteps: 400
+        parallel: 2
+        min_steps: 200
+        options: {updates_per_step: 0.05, critics: 2, hidden: [8], minibatch: 16, warmup_steps: 50}
     methods:
       curiosity: {weight: 1.0}
       vime: {weight: 0.1}
@@ -130,5 +136,7 @@ def assert_same(left: Any, right: Any) -> None:
             assert_same(ours, theirs)
     elif isinstance(left, torch.Tensor):
         assert torch.equal(left, right)
+    elif isinstance(left, np.ndarray):
+        assert np.array_equal(left, right)
     else:
         assert left == right or (left != left and right != right)

@@ -16,7 +16,19 @@ from bayes_curiosity_ros.tasks.task import Task
 # Settings with which each learner solves the identity task soon; its defaults, if none.
 QUICK = {
     "ddpg": {"hidden": (32, 32), "reward_scale": 1.0, "warmup_steps": 100},
+    "ppo": {"gae_lambda": 0.0, "learning_rate": 0.01, "minibatch": 64},
     "reinforce": {"gae_lambda": 0.0},
+    "sac": {
+        "critics": 2,
+        "hidden": (32, 32),
+        "minibatch": 64,
+        "updates_per_step": 0.2,
+        "policy_delay": 1,
+        "critic_rate": 3e-3,
+        "policy_rate": 3e-3,
+        "polyak": 0.02,
+        "warmup_steps": 100,
+    },
     "trpo": {"gae_lambda": 0.0, "max_kl": 0.05},
 }
 

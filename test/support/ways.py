@@ -88,6 +88,8 @@ WAYS: dict[str, Way] = {
     rf"{CLI} up --web": understood,  # test_browser.py runs it
     rf"{CLI} up --task near_reach .*": plugged_in,
     rf"{CLI} up --task parked_reach .*": understood,
+    rf"{CLI} up --task reach --learner sac .*": understood,
+    rf"{CLI} remember reach --bag BAG .*": understood,  # of a bag that a person drove
     rf"{CLI} explore( --resume.*)?": understood,
     rf"{CLI} up --log tensorboard": understood,
     rf"{CLI} up --resume( .*)?": up("--timesteps 300", after=RECORDED),
@@ -109,7 +111,7 @@ WAYS: dict[str, Way] = {
     rf"{CLI} experiment table1.*": experiment(TABLE1),
     rf"{CLI} experiment curves.*": experiment(CURVES),
     rf"{CLI} experiment ablations.*": experiment(ABLATIONS),
-    rf"{CLI} experiment (arm|exploration|tune).*": understood,
+    rf"{CLI} experiment (arm|exploration|memory|tune).*": understood,
     r"(bayes-curiosity-)?curiosity|ros2 run bayes_curiosity_ros \w+( .*)?": node,
     r"ros2 launch realsense2_camera .*": realsense_driver,
     r"ros2 launch .*": launch,

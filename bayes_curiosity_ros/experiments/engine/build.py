@@ -16,6 +16,8 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
 from bayes_curiosity_ros.experiments.engine.settings import CellSettings, digest, merged
 from bayes_curiosity_ros.learning.algorithm import Algorithm, make_learner
+from bayes_curiosity_ros.learning.demonstrated import demonstrated, remembering
+from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gatherer import Rollouts
 from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, perceived
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
@@ -121,7 +123,20 @@ class Ground:
         if self.cell.method.pretrained:
             self.preparation.files = self.files(seed)
             self.preparation.imitate(_imitator(learner), np.random.default_rng([seed, 3]))
+        if self.cell.method.demonstrated_episodes:
+            remembering(learner).remember(self._demonstrated(seed))
         return learner
+
+    def _demonstrated(self, seed: int) -> Episodes:
+        """Whole episodes of the expert, as the task is demonstrated."""
+        shown = self.preparation.shown_task
+        return demonstrated(
+            self.task,
+            self.cell.method.demonstrated_episodes,
+            self.cell.preparation.demonstrations.noise_std,
+            np.random.default_rng([seed, 4]),
+            None if shown is self.simulated else shown,
+        )
 
     def encoder(self, seed: int) -> Encoder:
         """The encoder of a bonus that has one."""
@@ -159,6 +174,8 @@ class Ground:
         learner = self._fresh_learner(task, 0)
         if method.pretrained:
             _imitator(learner)
+        if method.demonstrated_episodes:
+            remembering(learner)
         self._bonus(task, lambda: encoder, 0)
 
     @property

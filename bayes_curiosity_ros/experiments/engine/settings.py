@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bayes_curiosity_ros.configuration.settings import build, read_yaml
+from bayes_curiosity_ros.configuration.settings import build, read_yaml, require_nonnegative
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
@@ -40,6 +40,7 @@ class LearnerSettings:
         min_steps: environment steps of an iteration, at least.
         options: of the learner's configuration.
         policy: shape of the policy of a learner that has a Gaussian one.
+        points: replaces the experiment's rows of a run; 0 does not.
     """
 
     timesteps: int
@@ -47,10 +48,13 @@ class LearnerSettings:
     min_steps: int
     options: dict = field(default_factory=dict)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
+    points: int = 0
 
     def __post_init__(self) -> None:
-        if self.timesteps < 1:
-            raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 1")
+        if self.timesteps < 1 or self.points < 0:
+            raise ConfigError(
+                f"timesteps = {self.timesteps} must be ≥ 1, points = {self.points} ≥ 0"
+            )
         _ = self.sampling  # which checks its numbers
 
     @property
@@ -74,6 +78,8 @@ class Method:
         timesteps: replaces the learner's budget; 0 does not.
         shuffled: whether the bonuses of a batch are dealt out over its steps at random: a
             placebo, which pays as much and says nothing.
+        demonstrated_episodes: whole episodes of the expert in the memory of a learner that has
+            one for them; every seed has its own.
     """
 
     bonus: str
@@ -83,11 +89,11 @@ class Method:
     pretrained: bool = False
     timesteps: int = 0
     shuffled: bool = False
+    demonstrated_episodes: int = 0
 
     def __post_init__(self) -> None:
         BONUSES.require(self.bonus)
-        if self.timesteps < 0:
-            raise ConfigError(f"timesteps = {self.timesteps} must be ≥ 0")
+        require_nonnegative(self, "timesteps", "demonstrated_episodes")
         if self.embedding not in EMBEDDINGS:
             raise unknown_name("embedding", self.embedding, EMBEDDINGS)
 
@@ -164,8 +170,13 @@ class CellSettings:
         What is left at its default need not be there, so that a new setting spoils no results.
         """
         values = dataclasses.asdict(self)
-        if not self.method.shuffled:
-            del values["method"]["shuffled"]
+        for part, name in (
+            ("method", "shuffled"),
+            ("method", "demonstrated_episodes"),
+            ("learning", "points"),
+        ):
+            if not values[part][name]:
+                del values[part][name]
         late = ("embedding_from", "options", "shown")
         return {key: value for key, value in values.items() if value or key not in late}
 
@@ -225,7 +236,7 @@ class ExperimentSettings:
         budget, encoder = method.timesteps or learner.timesteps, {**task.encoder, **method.encoder}
         return CellSettings(
             cell,
-            self.points,
+            learner.points or self.points,
             self.evaluation_episodes,
             dataclasses.replace(learner, timesteps=budget),
             method,

@@ -236,6 +236,11 @@ class ArmTask(Task):
             return deltas, (np.clip(actions[:, -1], -1, 1) + 1) / 2
         return deltas, self.reflex(len(actions), states)
 
+    def actions_of(self, deltas: np.ndarray, grips: np.ndarray) -> np.ndarray:
+        """What actions, (N, A), command these joint changes in [rad], (N, J), and grips, (N,)."""
+        actions = np.clip(deltas / self.max_delta_rad, -1.0, 1.0)
+        return np.column_stack([actions, 2 * grips - 1]) if self.commands_gripper else actions
+
     def reflex(self, count: int, states: np.ndarray | None) -> np.ndarray:
         """What a hand that no action commands does at these states, from 0 to 1: (N,)."""
         return np.zeros(count)

@@ -1,0 +1,1 @@
+"""Learning that a real arm can afford: a learner that remembers, and a few demonstrations."""

@@ -1,0 +1,125 @@
+"""SAC with demonstrations: what its evaluations say, and the experiment itself in small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job
+from bayes_curiosity_ros.experiments.engine.running import work_of
+from bayes_curiosity_ros.experiments.engine.settings import load_settings
+from bayes_curiosity_ros.experiments.memory.analysis import Evaluations, evaluations_of
+from bayes_curiosity_ros.experiments.memory.table import to_markdown
+from support.experiments import CONFIG, prepared
+
+SMALL = f"""
+extends: {CONFIG / "memory.yaml"}
+evaluation_episodes: 2
+every_task:
+  embedding: {{max_epochs: 1}}
+  demonstrations: {{count: 40, parallel: 4}}
+  learners:
+    sac:
+      timesteps: 120
+      points: 2
+      options: {{hidden: [8], minibatch: 16, critics: 2, updates_per_step: 0.1}}
+  methods:
+    none: {{demonstrated_episodes: 3}}
+    curiosity: {{demonstrated_episodes: 3}}
+tasks:
+  parked_reach:
+    demonstrations: {{count: 40, parallel: 4}}
+    methods: {{none: {{demonstrated_episodes: 3}}, curiosity: {{demonstrated_episodes: 3}}}}
+only: {{tasks: [parked_reach]}}
+"""
+
+
+def runs(*rates):
+    times = np.array([0.0, 2000.0, 4000.0, 6000.0])
+    return Evaluations([times] * len(rates), [np.array(each) for each in rates])
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_steps_are_counted_to_the_first_evaluation_that_has_enough():
+    found = runs([0.1, 0.5, 0.9, 0.8], [0.0, 0.92, 1.0, 1.0], [0.0, 0.1, 0.1, 0.1])
+    np.testing.assert_array_equal(found.steps_to(), [4000.0, 2000.0, np.inf])
+    assert found.steps_interval().upper == pytest.approx(6000.0)  # never: the last step
+    np.testing.assert_allclose(found.lost(), [0.9 - 2.2 / 3, 1.0 - 2.92 / 3, 0.0], atol=1e-12)
+
+
+def test_the_table_says_how_many_seeds_got_there():
+    cells = {Cell("reach", "sac", "none"): runs([0.0, 0.5, 0.95, 1.0], [0.0, 0.1, 0.2, 0.3])}
+    line = to_markdown(cells).splitlines()[-1]
+    assert line.startswith("| reach | sac | none | 5.0k [4.0k, 6.0k] | 1 of 2 | 0.650")
+
+
+def test_the_experiment_is_evaluated_every_2000_steps():
+    settings = load_settings(CONFIG / "memory.yaml")
+    for cell in settings.cells():
+        values = settings.cell(cell)
+        assert values.timesteps / values.points == 2000
+        assert values.learning.options["clipped"]
+        assert values.method.demonstrated_episodes == (100 if "parked" in cell.task else 20)
+    assert {cell.method for cell in settings.cells()} == {"none", "curiosity"}
+
+
+@pytest.mark.parametrize("how", ["never", "always"])
+def test_ways_to_price_again_differ_in_nothing_else(how):
+    usual, other = (load_settings(CONFIG / f"memory{end}.yaml") for end in ("", f"_{how}"))
+    for cell in other.cells():
+        assert cell.method == "curiosity"
+        mine, theirs = usual.cell(cell).fingerprint(), other.cell(cell).fingerprint()
+        assert mine["learning"]["options"].pop("relabel") == "bounded"
+        assert theirs["learning"]["options"].pop("relabel") == how
+        assert mine == theirs
+
+
+def test_few_demonstrations_are_none_five_and_twenty():
+    settings = load_settings(CONFIG / "memory_few.yaml")
+    assert set(settings.tasks) == {"parked_reach", "parked_reach_far", "grasp"}
+    for cell in settings.cells():
+        name, _, count = cell.method.partition("_")
+        method = settings.cell(cell).method
+        assert method.bonus == name
+        assert method.demonstrated_episodes == int(count or 20)
+
+
+def test_demonstrations_begin_where_the_shown_task_does(config, tmp_path):
+    settings = load_settings(config)
+    work = work_of(settings, tmp_path)
+    ground = work.ground(Cell("parked_reach", "sac", "none"))
+    first, again, other = (ground.learner(seed).shown for seed in (100, 100, 101))
+    assert first.log == again.log
+    assert first.log != other.log
+    rows = first.log.kept()
+    begins, ends = rows[rows["first"]], rows[rows["terminated"] > 0]
+    assert len(begins) == 3
+    turned = ground.simulated.observe(ground.simulated.initial_states(3, np.random.default_rng(0)))
+    assert np.abs(begins["observation"][:, 0] - turned[:, 0]).min() > 0.5  # 1 rad aside
+    assert set(ends["reward"]) <= {0.0, 1.0}  # as the parked task pays, not as reach does
+
+
+def test_a_learner_without_a_memory_is_refused(config, tmp_path):
+    config.write_text(
+        "points: 1\ntasks: {reach: {learners: {trpo: {timesteps: 9, parallel: 1, min_steps: 1}}, "
+        "methods: {none: {demonstrated_episodes: 1}}}}"
+    )
+    with pytest.raises(ConfigError, match="Trpo has no memory for demonstrated episodes"):
+        work_of(load_settings(config), tmp_path)
+
+
+def test_a_run_with_curiosity_in_small(config, tmp_path):
+    job = Job("parked_reach", "sac", "curiosity", 100)
+    work = prepared(load_settings(config), tmp_path, [job])
+    rows = work(job)
+    assert [row.timesteps > 0 for row in rows] == [False, True, True]
+    assert all(np.isfinite(row.evaluation_success_rate) for row in rows)
+    assert rows[-1].intrinsic_reward > 0
+    assert "| parked_reach | sac | curiosity |" in to_markdown(evaluations_of(rows))
