@@ -7,7 +7,7 @@ ifdef ROS_DISTRO
 export LD_LIBRARY_PATH := $(CURDIR)/.venv/lib:$(LD_LIBRARY_PATH)
 endif
 
-.PHONY: help run test lint setup bench faults curves clean
+.PHONY: help run test test-all lint setup bench faults curves clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
@@ -15,7 +15,10 @@ help:  ## this list
 run: setup  ## an arm parked aside finds a cylinder over the ROS graph: with curiosity, without, with a placebo
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli explore --restart --output output/explore
 
-test: lint  ## lint, types, and all tests, in parallel
+test: lint  ## lint, types, and the tests of every day, in parallel
+	@$(VENV_PYTHON) -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-all: lint  ## the same with the tests that take longest
 	@$(VENV_PYTHON) -m pytest $(PYTEST_ARGS)
 
 lint: setup  ## lint and types alone

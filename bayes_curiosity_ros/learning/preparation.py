@@ -96,7 +96,7 @@ class PreparedFiles:
     demonstrations: Path
     model: Path
     policy: Path
-    shown: Path = Path("shown.npz")
+    shown: Path
 
     @staticmethod
     def within(folder: Path) -> PreparedFiles:

@@ -260,6 +260,7 @@ def test_a_real_bonus_in_a_real_environment() -> None:
     assert bonus._vector_moments.count == 2 * 3 * 21
 
 
+@pytest.mark.slow
 def test_the_sb3_example_runs(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("stable_baselines3")
     root = Path(__file__).resolve().parents[2]

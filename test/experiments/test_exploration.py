@@ -168,6 +168,7 @@ def test_the_files_of_the_regimes_go_on_with_the_committed_rows(path, tmp_path):
         assert json.loads(json.dumps(mine)) == settings
 
 
+@pytest.mark.slow
 def test_the_command_runs_every_method(tmp_path, capsys):
     file = tmp_path / "small.yaml"
     file.write_text(SMALL.format(file=CONFIG / "exploration.yaml"))

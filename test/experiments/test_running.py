@@ -192,6 +192,7 @@ def test_each_method_has_its_bonus(ablations, tmp_path):
     assert not fresh.algorithm.policy.parameters.equal(imitated.algorithm.policy.parameters)
 
 
+@pytest.mark.slow
 def test_ray_gives_the_same_rows(table, tmp_path):
     jobs = [Job("pendulum", "trpo", "none", seed) for seed in (0, 1)]
     here, ray = (work_of(load_settings(table), tmp_path / name) for name in ("here", "ray"))

@@ -16,7 +16,7 @@ from support.processes import output_of
 from support.viewers import answers, malformed
 from support.waiting import WAIT_S, wait_for
 
-UP = ("up", "--scratch", "--dynamics", "kinematic", "--seed", "5", "--timesteps", "4000")
+UP = ("up", "--scratch", "--dynamics", "kinematic", "--seed", "5", "--timesteps", "2500")
 MESSAGES, CONNECTIONS = 1000, 100
 # Messages that are sent in one connection, if it is not closed before.
 TOGETHER = 25

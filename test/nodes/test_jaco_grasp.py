@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from geometry_msgs.msg import PoseStamped
 
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm
@@ -16,6 +17,7 @@ MANY_STEPS = 300  # at a quarter of the speed of simulation
 PATIENT = {"settle_s": 5.0}  # a busy machine may deliver a command late
 
 
+@pytest.mark.slow
 def test_it_grasps_with_its_finger_action(background):
     """The scripted expert over the driver; success is the task's own, from what is measured."""
     robot, config = profile("jaco_gen2", **PATIENT)

@@ -186,7 +186,10 @@ def test_a_learner_without_a_policy_to_imitate_says_so():
     [
         ({"task": "dance"}, "unknown task 'dance'"),
         ({"bonus": "chocolate"}, "unknown bonus 'chocolate'"),
-        ({"learner": "rote"}, "unknown learner 'rote'; choose one of: ddpg, reinforce, trpo"),
+        (
+            {"learner": "rote"},
+            "unknown learner 'rote'; choose one of: ddpg, ppo, reinforce, sac, trpo",
+        ),
         ({"timesteps": 0}, "timesteps = 0"),
         ({"seed": -1}, "seed = -1"),
     ],

@@ -44,6 +44,10 @@ class Answering(Driver):
         """Steps in which a person moved the arm."""
         return [m for m in self.steps if m.actor == ArmState.OPERATOR and any(m.requested_deltas)]
 
+    def asks_nothing(self):
+        """Whether the newest step moved nothing."""
+        return not any(self.steps[-1].requested_deltas)
+
     def halted(self):
         """Whether the arm was halted: a busy machine may be late with an answer."""
         heard = []
@@ -121,6 +125,8 @@ def test_a_person_drives_within_the_limits_until_the_arm_is_stopped(driven):
 
 def test_the_arm_stands_when_the_page_is_gone_though_the_learner_acts_on(driven):
     driven.person.rest()  # nothing comes any more, whether browser, page or network broke
+    # What was wanted last counts for a moment; between two steps the arm stands, too.
+    wait_for(lambda: driven.learner.asks_nothing() or driven.learner.halted(), "a step of nothing")
     wait_for(driven.controller.stands, "standstill")
     stood = driven.controller.position
     moved = len(driven.learner.driven())

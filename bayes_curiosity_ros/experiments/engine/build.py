@@ -80,6 +80,7 @@ class Ground:
             self._folder / f"{name}_demonstrations_{shown}.npz",
             self._folder / f"{name}_model_{model}.safetensors",
             self._folder / f"{name}_policy_{seed}_{digest([seen, learner])}.pt",
+            self._folder / f"{name}_shown_{shown}.npz",
         )
 
     def ready(self, seeds: Iterable[int]) -> bool:
