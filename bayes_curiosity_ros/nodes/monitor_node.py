@@ -26,7 +26,7 @@ from bayes_curiosity_interfaces.msg import (
     EpisodeSummary,
     LearnerStatus,
 )
-from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.errors import ConfigError, InputError
 from bayes_curiosity_ros.monitor.history import EpisodePoint
 from bayes_curiosity_ros.monitor.orders import GIVE_BACK, ORDERS, REPLAY, STOP, TAKE_OVER, Order
 from bayes_curiosity_ros.monitor.settings import MonitorConfig
@@ -269,7 +269,10 @@ class MonitorNode(Guarded, CheckedNode):
     def _take_replay(self, message: DiagnosticStatus) -> None:
         """A bag is being replayed: it can be held and sent elsewhere, and the map is its own."""
         values = {each.key: each.value for each in message.values}
-        self.page.show_replay(int(values["first episode"]), int(values["last episode"]))
+        first, last = (values.get(f"{which} episode", "") for which in ("first", "last"))
+        if not (first.isdecimal() and last.isdecimal()):
+            raise InputError(f"replay/status of episodes {first!r} to {last!r}; expected numbers")
+        self.page.show_replay(int(first), int(last))
         if self._seeks is None:
             self._seeks = self.create_publisher(UInt64, "replay/seek", 10)
             self._offered |= {o: self.create_client(Trigger, o.service) for o in REPLAY}
