@@ -92,12 +92,19 @@ def under_fire(name: str, folder: Path) -> Iterator[tuple[Target, subprocess.Pop
     folder.mkdir(parents=True)
     with BackgroundNode("stranger") as background, started_processes() as start:
         target = TARGETS[name](background, folder)
-        process = start(f"bayes_curiosity_ros.nodes.{name}_node", *parameters(**target.parameters))
+        for each in target.companions:
+            drain(start(module_of(each)), folder / f"log_{each}")
+        process = start(module_of(name), *parameters(**target.parameters))
         drain(process, folder / "log")
         for each in target.inputs():
             if each.harmless is not None:
                 target.publisher(each.kind, each.name, each.qos)
         yield target, process
+
+
+def module_of(name: str) -> str:
+    """Where a node's program is."""
+    return f"bayes_curiosity_ros.nodes.{name}_node"
 
 
 def drain(process: subprocess.Popen[str], log: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 from bayes_curiosity_interfaces.msg import ArmState, EpisodeSummary, Observation
 from bayes_curiosity_ros.bags.definitions import find_definition
@@ -49,6 +50,12 @@ def legitimate_state(stamp_s: float, episode: int = 1) -> ArmState:
     message = message_of_arm_state(state, names)
     message.header.stamp, message.episode = stamp_of(stamp_s), episode
     return message
+
+
+def legitimate_joints(stamp_s: float) -> JointState:
+    """The same as a driver says it."""
+    state = legitimate_state(stamp_s)
+    return JointState(header=state.header, name=state.joint_names, position=state.positions)
 
 
 @cache

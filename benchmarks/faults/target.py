@@ -52,6 +52,7 @@ class Target:
     """
 
     name = ""
+    companions: tuple[str, ...] = ()  # nodes that it needs beside it
     parameters: dict[str, object]
 
     def __init__(self, background: BackgroundNode, folder: Path) -> None:
@@ -102,6 +103,11 @@ class Target:
             except AssertionError:
                 continue
         raise NoAnswerError(f"nothing within {ANSWER_S} s")
+
+
+def plain(topic: str, kind: Any, qos: Any = EPISODE_QOS) -> Input:
+    """A topic on which an empty message is as good as any."""
+    return Input(topic, kind, spoilt(lambda rng: kind()), lambda rng: kind(), qos)
 
 
 def stranger(kind: Any) -> Message:

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from sensor_msgs.msg import Image, JointState, Joy, PointCloud2
+from sensor_msgs.msg import Image, JointState, PointCloud2
 from std_msgs.msg import String, UInt64
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
@@ -33,9 +33,15 @@ from bayes_curiosity_interfaces.srv import Claim, Evaluate, ModelFile, ResetEpis
 from bayes_curiosity_ros.bringup.up import port_of_page
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
-from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
+from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from benchmarks.faults.hostile import spoil, spoil_numbers
-from benchmarks.faults.legitimate import legitimate_frame, legitimate_state, write_bag
+from benchmarks.faults.legitimate import (
+    legitimate_frame,
+    legitimate_joints,
+    legitimate_state,
+    write_bag,
+)
+from benchmarks.faults.people import WISHES, Demonstrate, Drive
 from benchmarks.faults.target import (
     ANSWER_S,
     FOREIGN,
@@ -43,18 +49,13 @@ from benchmarks.faults.target import (
     Message,
     NoAnswerError,
     Target,
+    plain,
     spoilt,
     stranger,
 )
 from support.graph import eventually
 
-WISHES = {"operator/target": PoseStamped, "joy": Joy}
 REASON_LETTERS = 2000  # longest reason that may be repeated on a status
-
-
-def plain(topic: str, kind: Any, qos: Any = EPISODE_QOS) -> Input:
-    """A topic on which an empty message is as good as any."""
-    return Input(topic, kind, spoilt(lambda rng: kind()), lambda rng: kind(), qos)
 
 
 def claim(rng: random.Random) -> Any:
@@ -249,20 +250,16 @@ class Description(Target):
         self._number = 0
 
     def inputs(self) -> list[Input]:
-        joints = lambda rng: self._joints(rng.random())  # noqa: E731
+        joints = lambda rng: legitimate_joints(rng.random())  # noqa: E731
         states = lambda rng: legitimate_state(rng.random())  # noqa: E731
         return [
             Input("joint_states", JointState, spoilt(joints), joints),
             Input("arm/state", ArmState, spoilt(states), states),
         ]
 
-    def _joints(self, stamp_s: float) -> JointState:
-        state = legitimate_state(stamp_s)
-        return JointState(header=state.header, name=state.joint_names, position=state.positions)
-
     def probe(self) -> Any:
         self._number += 1
-        joints = self._joints(1000.0 + self._number)
+        joints = legitimate_joints(1000.0 + self._number)
         publish = lambda: self.publisher(JointState, "joint_states").publish(joints)  # noqa: E731
 
         def fits(message: TFMessage) -> bool:
@@ -354,7 +351,9 @@ class Monitor(Target):
             raise NoAnswerError(str(error)) from error
 
 
-NODES = (Arm, Camera, Curiosity, Detector, Description, Monitor, Recorder, Replay)
+NODES = (
+    Arm, Camera, Curiosity, Demonstrate, Description, Detector, Drive, Monitor, Recorder, Replay,
+)  # fmt: skip
 TARGETS: dict[str, type[Target]] = {kind.name: kind for kind in NODES}
 
 
