@@ -34,8 +34,8 @@ from tqdm import tqdm
 
 from bayes_curiosity_interfaces.msg import EpisodeSummary, LearnerStatus
 from bayes_curiosity_ros.bringup.up import port_of_page
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.learning.settings import LearnerConfig
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
 from bayes_curiosity_ros.nodes.map_client import TOPIC, MapClient
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import Ending

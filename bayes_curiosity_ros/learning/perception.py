@@ -105,6 +105,11 @@ def perceived(task: Task, encoder: Encoder) -> Task:
     return task
 
 
+def simulated(task: Task) -> Task:
+    """The task behind one that `perceived` gave."""
+    return task.task if isinstance(task, PerceivedTask) else task
+
+
 def seen_with(task: Task) -> str:
     """Id of the encoder that a task's observations come through; "" for none."""
     return task.perception.encoder_id if isinstance(task, PerceivedTask) else ""

@@ -9,7 +9,7 @@ import torch
 from tqdm import tqdm
 
 from bayes_curiosity_ros.learning.event_log import LOGS, EventLog, require_log
-from bayes_curiosity_ros.monitor.map_figure import draw_before_and_after, frames_of, headline
+from bayes_curiosity_ros.learning.map.figure import draw_before_and_after, frames_of, headline
 from bayes_curiosity_ros.monitor.map_history import history_of
 from bayes_curiosity_ros.tasks.arm.view import save
 

@@ -179,6 +179,10 @@ class CuriosityClient:
             self.paid.add(scores[0][1:])
         return scores
 
+    def price(self, observations: Observations) -> np.ndarray:
+        """Rewards of observations now, each for itself, between two episodes."""
+        return self._asked(observations, Evaluate.Request.NOW)[0]
+
     def settle(self) -> None:
         """Wait until the episode before is taken in, and publish what was held back."""
         if self._update is not None:
@@ -313,11 +317,11 @@ class CuriosityClient:
         rewards = np.array([message.reward for message in messages])
         return rewards, np.array([message.curiosity for message in messages])
 
-    def _asked(self, observations: Observations) -> tuple[np.ndarray, np.ndarray]:
+    def _asked(
+        self, observations: Observations, mode: int = Evaluate.Request.EPISODE
+    ) -> tuple[np.ndarray, np.ndarray]:
         batch = batch_of_observations(observations)
-        request = Evaluate.Request(
-            mode=Evaluate.Request.EPISODE, run=self._run, observations=batch
-        )
+        request = Evaluate.Request(mode=mode, run=self._run, observations=batch)
         answer = self._call("evaluate", request, lambda each: require_seen(each, self._seen))
         if not len(answer.reward) == len(answer.curiosity) == len(observations):
             raise CuriosityRefusedError(

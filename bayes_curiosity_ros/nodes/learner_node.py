@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from std_srvs.srv import Trigger
@@ -44,6 +44,9 @@ from bayes_curiosity_ros.nodes.recorder_client import RecorderClient, Unrecorded
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.runs import keep_run, run_in, strangers_heard
 
+if TYPE_CHECKING:
+    from bayes_curiosity_ros.learning.map.log import MapLog
+
 PROGRESS_S = 0.2
 
 
@@ -67,6 +70,7 @@ class LearnerNode(EpisodeRunner):
         self._log: EpisodeLog | None = None
         self._trail: Trail | None = None
         self._events = EventLog(Path(config.folder), "")  # none before training begins
+        self._map: MapLog | None = None
         self._began_s = time.monotonic()
         self._first_timestep = 0
         self._shown_s = 0.0
@@ -130,6 +134,7 @@ class LearnerNode(EpisodeRunner):
             self.trainer.iterate()
             self.iteration += 1
             self._save()
+            self._draw_map()
             self.publish_status(LearnerStatus.RUNNING)
         self.publish_status(LearnerStatus.FINISHED)
         self.log.close()
@@ -193,6 +198,18 @@ class LearnerNode(EpisodeRunner):
         self._trail = Trail(folder / TRAIL, until, rows) if config.keep_observations else None
         self._began_s, self._first_timestep = time.monotonic(), self.trainer.timesteps
         self._events = EventLog(folder, config.log, self.trainer.timesteps)
+        if config.log:
+            # Here, as it takes a second to import.
+            from bayes_curiosity_ros.learning.map.log import map_log_of
+
+            self._map = map_log_of(self.trainer, self._events, self._curiosity.price)
+        if not self.iteration:
+            self._draw_map()
+
+    def _draw_map(self) -> None:
+        """Where in space the robot is curious, for who asked for event files."""
+        if self._map is not None:
+            self._map.look(self.iteration, self.trainer.timesteps)
 
     def _take_up(self, extra: Mapping[str, Any]) -> None:
         """Have the curiosity's model that a checkpoint goes with."""

@@ -13,7 +13,7 @@ from sensor_msgs.msg import PointCloud2
 from bayes_curiosity_interfaces.msg import ArmState, EpisodeSummary, Status
 from bayes_curiosity_interfaces.srv import Evaluate
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.nodes.arm_watchers import GLANCE
 from bayes_curiosity_ros.nodes.conversions.clouds import cloud_of
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
@@ -27,9 +27,6 @@ from bayes_curiosity_ros.robot.frames import WORLD
 
 TOPIC = "curiosity/map"
 SERVICE = "curiosity/evaluate"
-# Points asked for at once. The curiosity node answers nobody else meanwhile: 2 ms (measured).
-TOGETHER = 512
-IMAGES_TOGETHER = 16
 # Shortest time from the beginning of one map to that of the next, in [s], and as a multiple of how
 # long a map took: a simulated arm's episodes follow each other ten times as fast, and maps of all
 # of them would slow it.
@@ -73,7 +70,6 @@ class MapClient:
         self.duration_s = 0.0
         self._node, self._map, self._on_values = node, map_, on_values
         self._period_s, self._clock = period_s, clock
-        self._together = IMAGES_TOGETHER if map_.task.visual else TOGETHER
         self._due, self._began_s, self._asked_s = True, -period_s, 0.0
         self._spot = map_.usual_object
         self._values: list[np.ndarray] = []
@@ -127,7 +123,7 @@ class MapClient:
     def _ask(self) -> None:
         """Ask for the next points."""
         first = sum(map(len, self._values))
-        part = self._map.observations(self._spot, slice(first, first + self._together))
+        part = self._map.observations(self._spot, slice(first, first + self._map.together))
         request = Evaluate.Request(
             mode=Evaluate.Request.NOW, observations=batch_of_observations(part)
         )
@@ -154,7 +150,7 @@ class MapClient:
         answer = checked(future.result())
         if answer.status.code != Status.OK:
             raise CuriosityRefusedError(f"{SERVICE}: {answer.status.message}")
-        wanted = min(self._together, len(self._map) - sum(map(len, self._values)))
+        wanted = min(self._map.together, len(self._map) - sum(map(len, self._values)))
         if len(answer.reward) != wanted:
             raise CuriosityRefusedError(
                 f"{SERVICE}: {len(answer.reward)} rewards for {wanted} observations"

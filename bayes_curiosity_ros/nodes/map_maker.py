@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.map_client import MapClient
 from bayes_curiosity_ros.robot.config import RobotConfig

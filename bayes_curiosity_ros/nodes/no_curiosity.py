@@ -20,6 +20,7 @@ class NoCuriosity:
     information = 0.0
     strangers = 0
     claim = None
+    price = None
 
     def __init__(self, observations: Publisher) -> None:
         self._observations = observations

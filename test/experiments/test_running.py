@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.experiments.engine import work as engine
@@ -23,8 +25,11 @@ from bayes_curiosity_ros.experiments.engine.store import all_rows
 from bayes_curiosity_ros.experiments.engine.work import Work
 from bayes_curiosity_ros.files import load_state
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.event_log import EventLog
+from bayes_curiosity_ros.learning.map.log import map_log_of
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
-from support.events import numbers_of
+from support.events import events_of, numbers_of
 from support.experiments import CURVES, ROOT, assert_same, command, parsed, prepared, untimed
 from support.waiting import WAIT_S
 
@@ -102,6 +107,51 @@ def test_rows_of_a_run_are_in_event_files_where_asked_for(table, tmp_path):
         (row.timesteps, pytest.approx(row.evaluation_return, rel=1e-6)) for row in rows
     ]
     assert [step for step, _ in numbers["success_rate"]] == [200, 400]
+
+
+@pytest.mark.parametrize("task", ["reach", "visual_reach"])
+def test_the_map_of_a_run_is_in_its_event_files_and_changes_nothing(
+    curves, tmp_path, monkeypatch, task
+):
+    pytest.importorskip("tensorboard")
+    monkeypatch.setattr(CuriosityMap.of, "__defaults__", (40,))
+    job = Job(task, "trpo", "curiosity", 0)
+    plain = prepared(load_settings(curves), tmp_path, [job])
+    rows = plain(job)
+    plain.forget(job)
+    told = dataclasses.replace(plain, log="tensorboard")
+    assert untimed(told(job)) == untimed(rows)
+    (folder,) = tmp_path.rglob("tensorboard")
+    pictures = events_of(folder).Images("curiosity/map")
+    assert [each.step for each in pictures] == [0, *(row.timesteps for row in rows)]
+    light = [mean_light(each.encoded_image_string) for each in pictures]
+    assert light[-1] < light[0]
+
+
+def test_a_run_that_goes_on_draws_no_map_twice(curves, tmp_path, monkeypatch):
+    pytest.importorskip("tensorboard")
+    monkeypatch.setattr(CuriosityMap.of, "__defaults__", (40,))
+    job = Job("reach", "trpo", "curiosity", 0)
+    work = prepared(load_settings(curves), tmp_path, [job])
+    work = dataclasses.replace(work, log="tensorboard")
+    cut_short(work, job, 150, monkeypatch)
+    rows = work(job)
+    (folder,) = tmp_path.rglob("tensorboard")
+    steps = [each.step for each in events_of(folder).Images("curiosity/map")]
+    assert steps == [0, *(row.timesteps for row in rows)]
+    assert [step for step, _ in numbers_of(folder)["success_rate"]] == steps[1:]
+
+
+@pytest.mark.parametrize("method", ["rnd", "none"])
+def test_other_bonuses_have_no_map(curves, tmp_path, method):
+    job = Job("reach", "trpo", method, 0)
+    trainer = prepared(load_settings(curves), tmp_path, [job]).trainer(job)
+    assert map_log_of(trainer, EventLog(tmp_path, "")) is None
+
+
+def mean_light(png: bytes) -> float:
+    with Image.open(io.BytesIO(png)) as picture:
+        return float(np.asarray(picture.convert("L")).mean())
 
 
 def test_methods_start_from_the_same_policy_and_initial_states(curves, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.errors import ConfigError, InputError
-from bayes_curiosity_ros.monitor.curiosity_map import MOST, CuriosityMap
+from bayes_curiosity_ros.learning.map.points import MOST, CuriosityMap
 from bayes_curiosity_ros.robot.config import RobotConfig
 
 COUNT = 300

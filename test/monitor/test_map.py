@@ -12,8 +12,8 @@ from bayes_curiosity_ros.cli import main
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
-from bayes_curiosity_ros.monitor.map_figure import project
+from bayes_curiosity_ros.learning.map.figure import project
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.monitor.map_history import gains_of, history_of, shown
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.plan import ABOVE, SIDE

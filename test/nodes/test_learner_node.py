@@ -28,7 +28,7 @@ from bayes_curiosity_ros.learning.trpo import TrpoConfig
 from bayes_curiosity_ros.nodes.conversions.observations import batch_of_observations
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS
 from support.driver import ARM, Driver
-from support.events import numbers_of
+from support.events import events_of, numbers_of
 from support.graph import WAIT_S, eventually, inbox, parameters, wait_for
 
 CAMERA, CURIOSITY, LEARNER = (
@@ -155,6 +155,18 @@ def test_events_are_those_of_the_episodes_and_change_none_of_them(stack, tmp_pat
     assert [step for step, _ in found] == [row.timesteps for row in rows]
     np.testing.assert_allclose([v for _, v in found], [row.extrinsic_return for row in rows])
     assert all(speed > 0 for _, speed in numbers["run/steps_per_second"])
+    # The map before the first iteration and after each, in the second process too.
+    pictures = events_of(tmp_path / "tensorboard").Images("curiosity/map")
+    assert [each.step for each in pictures] == iteration_ends(rows, 30)
+
+
+def iteration_ends(rows, iteration_steps):
+    """Control steps before the first iteration and after each one."""
+    ends = [0]
+    for row in rows:
+        if row.timesteps - ends[-1] >= iteration_steps:
+            ends.append(row.timesteps)
+    return ends
 
 
 def spoil(path):

@@ -15,7 +15,7 @@ from sensor_msgs.msg import PointCloud2
 
 from bayes_curiosity_interfaces.msg import ArmState, EpisodeSummary, Status
 from bayes_curiosity_interfaces.srv import Evaluate
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.nodes.conversions.clouds import FIELDS, cloud_of
 from bayes_curiosity_ros.nodes.door import CheckedNode, Door
 from bayes_curiosity_ros.nodes.loopback import bind_to_loopback

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.curiosity import Curiosity
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.robot.config import RobotConfig
 from support.pretended import Run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import signal
 import sys
 import threading
@@ -29,18 +28,9 @@ from bayes_curiosity_ros.experiments.engine.settings import (
 )
 from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.experiments.engine.work import Work
-from bayes_curiosity_ros.learning.event_log import EventLog, require_log
+from bayes_curiosity_ros.learning.event_log import require_log
 
 REFRESH_S = 1.0
-# Columns of a row that event files have.
-LOGGED = (
-    "success_rate",
-    "extrinsic_return",
-    "intrinsic_reward",
-    "successes_per_timestep",
-    "evaluation_return",
-    "evaluation_success_rate",
-)
 
 
 def chosen_settings(arguments: argparse.Namespace) -> ExperimentSettings:
@@ -66,7 +56,7 @@ def run_missing(
     require_log(arguments.log)
     jobs = jobs_of(settings, parse_ranges(arguments.seeds, "--seeds"))
     torch.set_num_threads(1)
-    work = work_of(settings, arguments.output)
+    work = work_of(settings, arguments.output, arguments.log)
     store = Store(arguments.output, work.cells)
     done = {row.job for row in store.load()} & set(jobs)
     missing = [job for job in jobs if job not in done]
@@ -91,14 +81,20 @@ def jobs_of(settings: ExperimentSettings, seeds: Sequence[int]) -> list[Job]:
     return [Job(*cell, seed) for seed in seeds for cell in settings.cells()]
 
 
-def work_of(settings: ExperimentSettings, folder: Path) -> Work:
-    """Every cell, checked: a bad setting fails now and not in an hour."""
+def work_of(settings: ExperimentSettings, folder: Path, log: str = "") -> Work:
+    """Every cell, checked: a bad setting fails now and not in an hour.
+
+    Args:
+        settings: of the jobs.
+        folder: of results.
+        log: kind of event files that runs write; "" for none.
+    """
     cells = {}
     for cell in settings.cells():
         ground = Ground(settings.cell(cell), folder / "prepared")
         ground.check()
         cells[cell] = ground.cell
-    return Work(cells, folder)
+    return Work(cells, folder, log)
 
 
 @dataclass(frozen=True)
@@ -151,17 +147,7 @@ def train(
     with progress(jobs, work), closing(results_of(jobs, work, arguments)) as results:
         for job, rows in results:
             store.append(rows)
-            write_events(rows, job, work.folder, arguments.log)
             yield job
-
-
-def write_events(rows: Sequence[Row], job: Job, folder: Path, log: str) -> None:
-    """Event files of a run that has ended, in its cell's folder, if a kind of log is asked for."""
-    with EventLog(job.cell.within(folder) / f"seed_{job.seed}", log) as events:
-        for row in rows:
-            values = {name: getattr(row, name) for name in LOGGED}
-            speed = row.timesteps / row.seconds if row.seconds > 0 else math.nan
-            events.add_numbers({**values, "steps_per_second": speed}, row.timesteps)
 
 
 def results_of(

@@ -21,6 +21,7 @@ from bayes_curiosity_ros.experiments.engine.jobs import (
     Row,
     no_evaluation,
 )
+from bayes_curiosity_ros.experiments.engine.run_log import RunLog
 from bayes_curiosity_ros.experiments.engine.settings import CellSettings
 from bayes_curiosity_ros.learning.checkpoint import (
     forget_checkpoint,
@@ -41,10 +42,12 @@ class Work:
     Attributes:
         cells: settings by cell.
         folder: of results. On a cluster of several machines it must be a shared one.
+        log: kind of event files that runs write; "" for none.
     """
 
     cells: Mapping[Cell, CellSettings]
     folder: Path
+    log: str = ""
 
     def __call__(self, job: Job) -> list[Row]:
         """Train to the budget, from the last checkpoint if there is one."""
@@ -52,21 +55,25 @@ class Work:
         began_s, cell = time.monotonic(), self.cells[job.cell]
         trainer = self.trainer(job)
         record = Record(job, cell.points, cell.timesteps, evaluation_of(trainer, cell, job.seed))
-        checkpoint = self.checkpoint(job)
+        checkpoint, written = self.checkpoint(job), 0
         if has_checkpoint(checkpoint):
             saved = load_checkpoint(checkpoint, trainer)
             record.load_state_dict(saved["record"])
-            began_s = time.monotonic() - saved["seconds"]
+            began_s, written = time.monotonic() - saved["seconds"], len(record.rows)
         elif cell.evaluation_episodes:
             record.begin(time.monotonic() - began_s)
-        self._train(trainer, record, cell.timesteps, began_s)
+        with RunLog(checkpoint.with_suffix(""), self.log, trainer, written) as log:
+            log.follow(record.rows)
+            self._train(trainer, record, log, began_s)
         return record.rows
 
-    def _train(self, trainer: Trainer, record: Record, budget: int, began_s: float) -> None:
+    def _train(self, trainer: Trainer, record: Record, log: RunLog, began_s: float) -> None:
         job, saved_s = record.job, time.monotonic()
+        budget = self.cells[job.cell].timesteps
         while trainer.timesteps < budget:
             iteration = trainer.iterate()
             record.add(iteration, trainer.first_success, time.monotonic() - began_s)
+            log.follow(record.rows)
             self._show_progress(job, trainer)
             if trainer.timesteps >= budget or time.monotonic() - saved_s > CHECKPOINT_S:
                 saved_s = time.monotonic()

@@ -16,8 +16,8 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
-from bayes_curiosity_ros.monitor.curiosity_map import CuriosityMap
-from bayes_curiosity_ros.monitor.map_history import MapHistory, Moment
+from bayes_curiosity_ros.learning.map.moments import MapHistory, Moment
+from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.tasks.arm.plan import ABOVE, HALO, SIDE, View, draw_cell
 
 VIEWS = (ABOVE, SIDE)
@@ -90,7 +90,7 @@ def draw_before_and_after(history: MapHistory, path: Path) -> None:
             draw_map(axes, history, moment, view, scale)
             axes.set_title(f"{_when(moment)}, {view.title}")
     figure.suptitle(headline(history))
-    _add_scale(figure, panels, scale)
+    _add_scale(figure, panels, scale, LABEL)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=DPI)
     plt.close(figure)
@@ -100,15 +100,22 @@ def frames_of(history: MapHistory) -> Iterator[np.ndarray]:
     """Pictures of the map at all times, (H, W, 3) uint8; the newest path is bright."""
     scale = scale_of(history.moments)
     for moment in history.moments:
-        figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.8), layout="constrained")
-        for axes, view in zip(panels, VIEWS, strict=True):
-            draw_map(axes, history, moment, view, scale)
-            if moment.episodes:
-                axes.plot(*history.paths[moment.episodes - 1][:, view.axes].T, **NEW_PATH)
-            axes.set_title(view.title)
-        figure.suptitle(_when(moment))
-        _add_scale(figure, panels, scale)
-        yield picture_of(figure)
+        yield frame_of(history, moment, scale, _when(moment), LABEL)
+
+
+def frame_of(
+    history: MapHistory, moment: Moment, scale: Normalize, title: str, label: str
+) -> np.ndarray:
+    """Picture of the map at a time, (H, W, 3) uint8; the newest path, if known, is bright."""
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.8), layout="constrained")
+    for axes, view in zip(panels, VIEWS, strict=True):
+        draw_map(axes, history, moment, view, scale)
+        for path in history.paths[: moment.episodes][-1:]:
+            axes.plot(*path[:, view.axes].T, **NEW_PATH)
+        axes.set_title(view.title)
+    figure.suptitle(title)
+    _add_scale(figure, panels, scale, label)
+    return picture_of(figure)
 
 
 def picture_of(figure: Figure) -> np.ndarray:
@@ -133,5 +140,5 @@ def _when(moment: Moment) -> str:
     return f"after {moment.episodes} episode{plural}" if moment.episodes else "before"
 
 
-def _add_scale(figure: Figure, panels: np.ndarray, scale: Normalize) -> None:
-    figure.colorbar(ScalarMappable(scale, COLORS), ax=panels, shrink=0.8, label=LABEL)
+def _add_scale(figure: Figure, panels: np.ndarray, scale: Normalize, label: str) -> None:
+    figure.colorbar(ScalarMappable(scale, COLORS), ax=panels, shrink=0.8, label=label)
