@@ -11,6 +11,7 @@ import os
 import struct
 import sys
 import tempfile
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -67,6 +68,7 @@ class McapWriter:
         )
         # The package has no other way to give it a place of ours.
         vars(self._writer)["_Writer__chunk_indices"] = _ChunkIndexes(path.parent)
+        self._disk = _Disk(self._file.fileno())
         self._schemas: dict[str, int] = {}
         self._channels: dict[str, int] = {}
         self._sequences: Counter[str] = Counter()
@@ -106,13 +108,15 @@ class McapWriter:
             self._end_chunk()
 
     def flush(self) -> None:
-        """End the chunk and wait for the disk."""
+        """End the chunk and hand it to the system, which outlives us; the disk has it soon."""
         self._end_chunk()
-        os.fdatasync(self._file.fileno())
+        self._file.flush()
+        self._disk.want()
 
     def close(self, serialized_metadata: str) -> None:
         """Write rosbag2's metadata record, the summary and the footer."""
         self._end_chunk()
+        self._disk.close()
         self._writer.add_metadata("rosbag2", {"serialized_metadata": serialized_metadata})
         self._writer.finish()
         self._file.flush()
@@ -122,6 +126,47 @@ class McapWriter:
     def _end_chunk(self) -> None:
         self._writer.flush()
         self._waiting = 0
+
+
+class _Disk:
+    """Waits for the disk in a thread: what comes meanwhile would fill the writer's memory.
+
+    Args:
+        file: number of the open file.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._wanted, self._closing = threading.Event(), False
+        self._error: OSError | None = None
+        self._thread = threading.Thread(target=self._run, name="disk", daemon=True)
+        self._thread.start()
+
+    def want(self) -> None:
+        """Have all that was written so far on the disk, sometime soon.
+
+        Raises:
+            OSError: it could not be, last time.
+        """
+        if self._error is not None:
+            raise self._error
+        self._wanted.set()
+
+    def close(self) -> None:
+        """Wait no more; raises as `want` does."""
+        self._closing = True
+        self.want()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._wanted.wait()
+            self._wanted.clear()
+            try:
+                os.fdatasync(self._file)
+            except OSError as error:
+                self._error = error
+                return
 
 
 class _ChunkIndexes:
