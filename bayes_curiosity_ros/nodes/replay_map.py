@@ -10,7 +10,8 @@ from sensor_msgs.msg import PointCloud2
 
 from bayes_curiosity_ros.bags.episode import Episode
 from bayes_curiosity_ros.errors import BayesCuriosityError
-from bayes_curiosity_ros.monitor.map_history import MapHistory, history_of
+from bayes_curiosity_ros.learning.map.moments import MapHistory
+from bayes_curiosity_ros.monitor.map_history import history_of
 from bayes_curiosity_ros.nodes.conversions.clouds import cloud_of
 from bayes_curiosity_ros.nodes.door import CheckedNode
 from bayes_curiosity_ros.nodes.map_client import TOPIC

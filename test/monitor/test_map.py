@@ -13,8 +13,9 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import SavedModel, save_model
 from bayes_curiosity_ros.learning.map.figure import project
+from bayes_curiosity_ros.learning.map.moments import gains_of, shown
 from bayes_curiosity_ros.learning.map.points import CuriosityMap
-from bayes_curiosity_ros.monitor.map_history import gains_of, history_of, shown
+from bayes_curiosity_ros.monitor.map_history import history_of
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.plan import ABOVE, SIDE
 from support.events import events_of

@@ -15,11 +15,11 @@ from sensor_msgs.msg import PointCloud2
 
 from bayes_curiosity_interfaces.msg import ArmState, EpisodeSummary, Status
 from bayes_curiosity_interfaces.srv import Evaluate
-from bayes_curiosity_ros.learning.map.points import CuriosityMap
+from bayes_curiosity_ros.learning.map.points import TOGETHER, CuriosityMap
 from bayes_curiosity_ros.nodes.conversions.clouds import FIELDS, cloud_of
 from bayes_curiosity_ros.nodes.door import CheckedNode, Door
 from bayes_curiosity_ros.nodes.loopback import bind_to_loopback
-from bayes_curiosity_ros.nodes.map_client import ANSWER_S, TOGETHER, MapClient
+from bayes_curiosity_ros.nodes.map_client import ANSWER_S, MapClient
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.robot.config import RobotConfig
 from support.curiosity import CURIOSITY, Caller, vectors
