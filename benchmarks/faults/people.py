@@ -21,6 +21,7 @@ from benchmarks.faults.target import (
     stranger,
 )
 from support.graph import eventually
+from support.waiting import until
 
 WISHES = {"operator/target": PoseStamped, "joy": Joy}
 WAITS = "waiting for a person who drives"
@@ -42,15 +43,17 @@ class Demonstrate(Target):
         ]
 
     def probe(self) -> Any:
+        if not until(self._begins, ANSWER_S):
+            raise NoAnswerError("no episode begins")
+        return self.call(Trigger, "demonstrate/end", Trigger.Request()).success
+
+    def _begins(self) -> bool:
+        """Whether an episode has begun, once the node has heard of joints and object."""
         self._stamp_s += 1.0
         self.publisher(JointState, "joint_states").publish(legitimate_joints(self._stamp_s))
-        answers = [
-            self.call(Trigger, f"demonstrate/{what}", Trigger.Request())
-            for what in ("begin", "end")
-        ]
-        if not all(answer.success for answer in answers):
-            raise NoAnswerError("; ".join(answer.message for answer in answers))
-        return True
+        self.publisher(PoseStamped, "object_pose").publish(PoseStamped())
+        answer = self.call(Trigger, "demonstrate/begin", Trigger.Request())
+        return bool(answer.success)
 
 
 class Drive(Target):
