@@ -31,6 +31,9 @@ from bayes_curiosity_ros.robot.world import build_world
 
 # Time between two looks at what changes slowly in [s]: words and trail, curves, the holder.
 WORDS_S, CURVES_S, PING_S = 0.5, 1.0, 0.25
+# Least time between two pictures of the arm while nobody drives it, in [s]: about a control step
+# of a real arm.
+ARM_S = 0.095
 MOST_WAITING = 100  # presses of buttons that wait to be served
 FOV_RAD = 0.9
 LOOK_FROM, LOOK_AT = (0.95, -1.5, 0.95), (0.3, 0.0, 0.25)
@@ -57,7 +60,8 @@ class Page:
         self._lock = threading.RLock()
         self._viewers: dict[int, Viewer] = {}
         self._orders: SimpleQueue[tuple[int, Order]] = SimpleQueue()
-        self._due_s = dict.fromkeys((WORDS_S, CURVES_S, PING_S), 0.0)
+        self._due_s = dict.fromkeys((WORDS_S, CURVES_S, PING_S, ARM_S), 0.0)
+        self._moved = False  # since the arm was drawn
         self._drawn_episodes = 0
         self._replayed: tuple[int, int] | None = None
         self._sought: int | None = None
@@ -99,10 +103,7 @@ class Page:
         if self._astray:
             self.drive(self.controls.driving)
         self.trail.add(self._figure.hand.translation)
-        if self.watched:
-            with self._server.atomic():
-                self._figure.draw()
-            self._server.flush()
+        self._moved = True
 
     def show_limit(self) -> None:
         """A limit changed what the arm was asked for."""
@@ -144,7 +145,8 @@ class Page:
             return episode
 
     def tick(self) -> None:
-        """Draw what changes slowly, and see whether the holder's browser is still there."""
+        """Draw what has changed, and see whether the holder's browser is still there."""
+        self._draw_arm()
         if self._is_due(WORDS_S):
             self._board.show_words(self.situation.html(time.monotonic()))
             self._draw_trail()
@@ -204,6 +206,14 @@ class Page:
         if due:
             self._due_s[period_s] = time.monotonic()
         return due
+
+    def _draw_arm(self) -> None:
+        """Where the arm is now; at every tick while somebody drives it."""
+        if self._moved and self.watched and (self.controls.driving or self._is_due(ARM_S)):
+            self._moved = False
+            with self._server.atomic():
+                self._figure.draw()
+            self._server.flush()
 
     def _draw_trail(self) -> None:
         if self.trail.changed and self.watched:

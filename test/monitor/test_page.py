@@ -5,18 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
+import msgspec
 import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from bayes_curiosity_ros.errors import ConfigError
-from bayes_curiosity_ros.monitor.gate import LARGEST
+from bayes_curiosity_ros.monitor.access import Access
+from bayes_curiosity_ros.monitor.figure import LEAST
+from bayes_curiosity_ros.monitor.gate import LARGEST, TRY_AGAIN_LATER, Gate
 from bayes_curiosity_ros.monitor.orders import GIVE_BACK, STOP, TAKE_OVER
 from bayes_curiosity_ros.monitor.page import Page
+from bayes_curiosity_ros.monitor.page import served as serve
 from bayes_curiosity_ros.monitor.settings import MonitorConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
-from benchmarks._page_viewer import open_viewer
+from bayes_curiosity_ros.robot.world import build_world
+from benchmarks._page_viewer import CAMERA, open_viewer
 from support.viewers import PoliteViewer, malformed
 from support.waiting import LOOK_S, WAIT_S, wait_for
 
@@ -302,3 +308,54 @@ def test_what_is_shown_reaches_a_viewer(served, viewer):
     while not all_came() and time.monotonic() < deadline:
         seen |= {message["type"] for message in viewer.read(WAIT_S)}
     assert all_came()
+
+
+def orientations(viewer, seconds: float) -> int:
+    """How often the first link of the arm was turned meanwhile."""
+    found, deadline = 0, time.monotonic() + seconds
+    link = f"/{build_world(RobotConfig.load()).joints[0].child}"
+    while (left := deadline - time.monotonic()) > 0:
+        with suppress(TimeoutError):
+            for message in viewer.read(left):
+                turned = message["type"] == "SetOrientationMessage"
+                found += turned and message["name"].endswith(link)
+    return found
+
+
+def test_the_arm_is_drawn_at_a_bounded_rate_and_at_last_where_it_is(served, viewer):
+    page, joints = served.page, RobotConfig.load().arm.joints
+    for angle in np.linspace(0.5, 1.5, 40):
+        page.show_joints(dict.fromkeys(joints, float(angle)))
+        time.sleep(0.005)
+    assert 1 <= orientations(viewer, 1.0) <= 25  # of 40; ten a second on a quiet machine
+    drawn = page._figure._drawn
+    wait_for(
+        lambda: all(
+            np.abs(link.quaternion - drawn[link.child]).max() < LEAST
+            for link in page._figure._moving
+        ),
+        "last pose",
+    )
+
+
+def code_of(connection) -> int | None:
+    """Why a connection was closed; None while it is open."""
+    with suppress(ConnectionClosed, TimeoutError):
+        connection.recv(0.1)
+    return connection.close_code
+
+
+def test_who_came_before_there_was_a_gate_is_sent_away():
+    server = serve(MonitorConfig(web_port=0))
+    try:
+        early = open_viewer(server.get_port())
+        early.send(msgspec.msgpack.encode(CAMERA))
+        wait_for(lambda: server._websock_server._live_connections, "connection")
+        Gate(server, Access(""), 4)
+        wait_for(lambda: code_of(early) is not None, "end of the connection")
+        assert code_of(early) == TRY_AGAIN_LATER
+        late = open_viewer(server.get_port())
+        assert late.recv(WAIT_S)
+        late.close()
+    finally:
+        server.stop()
