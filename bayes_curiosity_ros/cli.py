@@ -50,6 +50,10 @@ COMMANDS: Commands = {
         "bayes_curiosity_ros.bags.remember",
         "recorded episodes, a person's too, for a learner with a memory (sac)",
     ),
+    "judge": (
+        "bayes_curiosity_ros.bags.judge",
+        "what success looks like to the camera, from episodes that a person has marked",
+    ),
     "embed": ("bayes_curiosity_ros.bags.embed", "Algorithm 1 from recorded demonstrations"),
     "map": (
         "bayes_curiosity_ros.monitor.map_command",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from bayes_curiosity_ros.bags.episode import Episode, read_episodes
 from bayes_curiosity_ros.bags.errors import BagError
+from bayes_curiosity_ros.bags.lerobot_file import ENDED, is_lerobot, read_lerobot
 from bayes_curiosity_ros.bags.reader import BagReader
 from bayes_curiosity_ros.learning.episode_file import save_episodes
 from bayes_curiosity_ros.learning.episodes import Episodes
@@ -19,13 +20,16 @@ from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.registry import arm_task_names
 from bayes_curiosity_ros.tasks.task import Task
 
-ENDED = ("success", "failure")  # for good; a time limit is none
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("task", choices=arm_task_names(), help="what the arm is to learn")
-    parser.add_argument("--bag", required=True, nargs="+", help="bags of the same arm")
+    parser.add_argument(
+        "--bag",
+        required=True,
+        nargs="+",
+        help="bags of the same arm, or LeRobot datasets that were exported from such",
+    )
     parser.add_argument(
         "--output", type=Path, default=Path("output/shown.npz"), help="file of episodes"
     )
@@ -81,7 +85,7 @@ def recorded(
     the sum is.
 
     Args:
-        bags: folders of bags, or files.
+        bags: folders of bags or of LeRobot datasets, or files of bags.
         arm: the task of the arm, which scales actions.
         task: the same as the learner sees it.
         namespace: namespace of the recorded graph.
@@ -93,15 +97,23 @@ def recorded(
     """
     found: list[Episodes] = []
     for bag in bags:
-        reader = BagReader(bag)
-        for episode in read_episodes(reader, namespace):
+        for episode in episodes_in(bag, namespace, tell):
             if episode.learnt_from and (episode.driven.any() or not driven_only):
                 found += _converted(episode, arm, task)
-        for loss in reader.losses:
-            tell(f"{bag}: {loss}")
     if not found:
         raise BagError(f"{', '.join(map(str, bags))}: no whole episode with actions to remember")
     return Episodes.concatenate(found)
+
+
+def episodes_in(bag: str, namespace: str, tell: Callable[[str], object]) -> Iterator[Episode]:
+    """The episodes of a bag or a LeRobot dataset; at the end, what could not be read is told."""
+    if is_lerobot(Path(bag)):
+        yield from read_lerobot(Path(bag))
+        return
+    reader = BagReader(bag)
+    yield from read_episodes(reader, namespace)
+    for loss in reader.losses:
+        tell(f"{bag}: {loss}")
 
 
 def _converted(episode: Episode, arm: ArmTask, task: Task) -> list[Episodes]:
@@ -117,7 +129,8 @@ def _converted(episode: Episode, arm: ArmTask, task: Task) -> list[Episodes]:
     padded = np.zeros((1, task.horizon, task.action_size))
     rewards = np.zeros((1, task.horizon))
     observations[0, : length + 1], padded[0, :length] = seen, actions
-    rewards[0, length - 1] = np.nan_to_num(episode.extrinsic_return)
     ended, won = episode.outcome in ENDED, episode.outcome == "success"
+    told = np.isfinite(episode.extrinsic_return)
+    rewards[0, length - 1] = episode.extrinsic_return if told else ended * task.marked_reward(won)
     lengths = np.array([length])
     return [Episodes(observations, padded, rewards, lengths, np.array([ended]), np.array([won]))]

@@ -228,6 +228,12 @@ def _how() -> Iterator[Argument]:
         "demonstrated episodes that a learner with a memory (sac) begins with; if empty, none "
         "(`bayes-curiosity up` has the expert demonstrate some)",
     )
+    yield Argument(
+        "judge",
+        "",
+        "what success looks like to the camera (`bayes-curiosity judge`), for a visual task whose "
+        "outcome the arm cannot see; if empty, the task itself judges",
+    )
     yield Argument("output", "output/run", "folder for checkpoint and episode log")
     yield Argument("seed", "0", "seed of everything random")
     yield Argument("timesteps", "30000", "control steps after which training ends")

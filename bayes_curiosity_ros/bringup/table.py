@@ -161,7 +161,7 @@ def _drive(chosen: Mapping[str, str]) -> list[NodeSpec]:
 def _learner(chosen: Mapping[str, str]) -> list[NodeSpec]:
     if _driven(chosen):
         return []
-    names = ("task", "dynamics", "learner", "bonus", "policy", "shown", "model", "log")
+    names = ("task", "dynamics", "learner", "bonus", "policy", "shown", "model", "judge", "log")
     parameters: dict[str, Any] = {name: chosen[name] for name in names}
     parameters |= {"folder": chosen["output"], "resume": chosen["resume"] == "true"}
     parameters |= {name: int(chosen[name]) for name in ("seed", "timesteps")}

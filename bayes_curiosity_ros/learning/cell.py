@@ -29,10 +29,13 @@ class Cell(Protocol):
     Attributes:
         operator_steps: steps of the episode so far that a person took in place of the agent.
         acted: action (A,) that a person took in the newest step; None where the agent did.
+        marked: whether a person says that the episode has succeeded, which ends it; None where
+            nobody says anything.
     """
 
     operator_steps: int
     acted: np.ndarray | None
+    marked: bool | None
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         """Begin an episode; the seed decides where everything is put in simulation."""
@@ -56,11 +59,12 @@ class TaskCell:
 
     Attributes:
         states: (1, S), the newest.
-        operator_steps, acted: none; nobody reaches in here.
+        operator_steps, acted, marked: none; nobody reaches in here.
     """
 
     operator_steps = 0
     acted: np.ndarray | None = None
+    marked: bool | None = None
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -135,15 +139,21 @@ def run_episode(
             actions[:, length] = cell.acted
         length += 1
         observations[:, length] = cell.observe()
-        terminated = bool(task.terminal(reached[-1])[0])
-    rewards, succeeded = _judged(task, np.concatenate(reached))
+        terminated = bool(task.terminal(reached[-1])[0]) or cell.marked is not None
+    rewards, succeeded = _judged(task, np.concatenate(reached), cell.marked)
     lengths, ends = np.array([length]), np.array([terminated])
     return Episodes(observations, actions, rewards, lengths, ends, np.array([succeeded]))
 
 
-def _judged(task: Task, states: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Rewards, (1, horizon), of the states that an episode reached, (T, S), and its success."""
+def _judged(task: Task, states: np.ndarray, marked: bool | None) -> tuple[np.ndarray, bool]:
+    """Rewards, (1, horizon), of the states that an episode reached, (T, S), and its success.
+
+    A person's word counts more than what the states say.
+    """
     rewards = np.zeros((1, task.horizon))
     rewards[0, : len(states)] = task.reward(states)
+    if marked is not None:
+        rewards[0, len(states) - 1] = task.marked_reward(marked)
+        return rewards, marked
     last = task.successful(states)[-task.success_steps :]
     return rewards, len(last) == task.success_steps and bool(last.all())

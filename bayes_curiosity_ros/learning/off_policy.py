@@ -122,15 +122,27 @@ class OffPolicy(ABC):
 
     def update(self, episodes: Episodes, bonus: Bonus) -> dict[str, float]:
         """Remember the episodes, price them, and learn from minibatches."""
+        diagnostics = {"intrinsic": self.take(episodes, bonus)}
+        due = self.due(episodes.steps)
+        return diagnostics | ({"td_error": self.improve(due)} if due else {})
+
+    def take(self, episodes: Episodes, bonus: Bonus) -> float:
+        """Remember the episodes and price them; the mean intrinsic reward of what is new."""
         self.buffer.add(episodes)
-        diagnostics = {"intrinsic": self.price(bonus)}
+        return self.price(bonus)
+
+    def due(self, steps: int) -> int:
+        """Updates that belong to so many steps, once these are remembered."""
         if self.warming_up(self.buffer.added - 1):
-            return diagnostics
-        updates = max(1, round(episodes.steps * self._config.updates_per_step))
+            return 0
+        return max(1, round(steps * self._config.updates_per_step))
+
+    def improve(self, updates: int) -> float:
+        """Learn from so many minibatches; the mean error of the last, before it."""
         with torch.inference_mode():
             for minibatch in self._minibatches(self.draw(updates)):
                 error = self.learn(minibatch)
-        return {**diagnostics, "td_error": float(error.abs().mean())}
+        return float(error.abs().mean())
 
     def price(self, bonus: Bonus) -> float:
         """Price what is remembered; the mean intrinsic reward of what is new."""

@@ -86,6 +86,9 @@ class PerceivedTask(Task):
     def successful(self, states: np.ndarray) -> np.ndarray:
         return self.task.successful(states)
 
+    def marked_reward(self, success: bool) -> float:
+        return self.task.marked_reward(success)
+
     def terminal(self, states: np.ndarray) -> np.ndarray:
         return self.task.terminal(states)
 

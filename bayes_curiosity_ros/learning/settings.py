@@ -14,20 +14,26 @@ from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.curiosity.model_file import load_model
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.asynchronous import Asynchronous
 from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT
 from bayes_curiosity_ros.learning.demonstrated import Remembering, remembering
 from bayes_curiosity_ros.learning.episode_file import load_episodes
 from bayes_curiosity_ros.learning.event_log import require_log
 from bayes_curiosity_ros.learning.gatherer import CellGatherer, Gatherer
+from bayes_curiosity_ros.learning.judge import Watching, load_judge, perception_of
 from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, seen_with
 from bayes_curiosity_ros.learning.policy import PolicyConfig
 from bayes_curiosity_ros.learning.pretrained import load_policy
+from bayes_curiosity_ros.learning.sac import Sac
 from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
 from bayes_curiosity_ros.tasks.registry import arm_task_names
 from bayes_curiosity_ros.tasks.task import Task
+
+# Longest episodes' worth of updates that a learner which learns meanwhile may be behind.
+EPISODES_BEHIND = 2
 
 
 @dataclass(frozen=True)
@@ -47,9 +53,15 @@ class LearnerConfig:
         iteration_steps: control steps per policy update, at least; episodes are finished. A
             learner with a memory learns after every episode.
         policy: file of a policy pre-trained by imitation; empty for a random one.
+        asynchronous: whether a learner with a memory learns while the next episode runs; what it
+            learns then depends on the machine's speed. Others learn between two.
         shown: file of demonstrated episodes that a learner with a memory begins with; empty for
             none.
         model: curiosity model whose encoder sees for a visual task; empty for a random one.
+        judge: file of a judge that says when a visual task has succeeded (`bayes-curiosity
+            judge`); empty for none.
+        judge_threshold: probability from which the judge takes an observation for a success,
+        judge_steps: and how many observations in a row have to be one.
         hidden: widths of the policy's hidden layers.
         folder: for checkpoint, episode log and curiosity models.
         resume: go on from the checkpoint in `folder`.
@@ -80,8 +92,12 @@ class LearnerConfig:
     timesteps: int = 30_000
     iteration_steps: int = 1000
     policy: str = ""
+    asynchronous: bool = False
     shown: str = ""
     model: str = ""
+    judge: str = ""
+    judge_threshold: float = 0.8
+    judge_steps: int = 2
     hidden: tuple[int, ...] = (32, 32)
     folder: str = "output/run"
     resume: bool = False
@@ -103,7 +119,7 @@ class LearnerConfig:
         BONUSES.require(self.bonus)
         LEARNERS.require(self.learner)
         require_log(self.log)
-        for name in ("timesteps", "iteration_steps", "max_aborts"):
+        for name in ("timesteps", "iteration_steps", "max_aborts", "judge_steps"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} = {getattr(self, name)}; it must be at least 1")
         if self.seed < 0:
@@ -151,6 +167,8 @@ def make_trainer(
     """
     rng = np.random.default_rng(config.seed)
     learner = LEARNERS[config.learner].make(task, settings, PolicyConfig(config.hidden), rng)
+    if config.asynchronous and isinstance(learner, Sac):
+        learner = Asynchronous(learner, EPISODES_BEHIND * learner.due(task.horizon))
     if config.policy:
         if learner.imitator is None:
             raise ConfigError(
@@ -163,6 +181,20 @@ def make_trainer(
     if isinstance(learner, Remembering) and isinstance(gatherer, CellGatherer):
         gatherer.remember = learner.remember
     return Trainer(task, learner, bonus, gatherer)
+
+
+def make_watching(config: LearnerConfig, task: Task) -> Watching | None:
+    """What says when an episode has succeeded, where a judge is given.
+
+    Raises:
+        ConfigError: the task has no camera.
+        ModelFileError: the judge cannot be read, or sees with another encoder.
+    """
+    if not config.judge:
+        return None
+    perception = perception_of(task)
+    judge = load_judge(Path(config.judge), perception)
+    return Watching(judge, perception, config.judge_threshold, config.judge_steps)
 
 
 def make_bonus(config: LearnerConfig, task: Task) -> Bonus:

@@ -54,5 +54,7 @@ ORDERS = (
     Order("Home", "arm/home", "Slowly to where episodes start", "HOME", "gray"),
     Order("Pause", "learner/pause", "After the episode under way", "PLAYER_PAUSE", "blue"),
     Order("Resume", "learner/resume", "Go on learning", "PLAYER_PLAY", "green"),
+    Order("Success", "learner/mark_success", "End the episode: it succeeded", "THUMB_UP", "green"),
+    Order("Failure", "learner/mark_failure", "End the episode: it failed", "THUMB_DOWN", "orange"),
     Order("Save", "learner/save", "Where the newest checkpoint is", "DEVICE_FLOPPY", "gray"),
 )

@@ -81,6 +81,7 @@ class ArmClient:
         actor: who acted in the step that led to the newest state, as in ArmState.
         operator_steps: steps of the episode so far that a person took.
         acted: action that a person took in the newest step; None where the agent did.
+        marked: whether a person says that the episode under way has succeeded; None: nobody.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class ArmClient:
         self.stamp = Time()
         self.actor, self.operator_steps = ArmStateMessage.POLICY, 0
         self.acted: np.ndarray | None = None
+        self.marked: bool | None = None
         self.raw = Observations(np.zeros((0, task.observation_size)))
         self._images: dict[str, dict[float, Image]] = {"color": {}, "depth": {}}
         self._actions = node.create_publisher(
@@ -160,7 +162,7 @@ class ArmClient:
 
     def reset(self, episode: int, seed: int) -> np.ndarray:
         self._episode, self._step, self._state = episode, 0, None
-        self.moved, self.operator_steps = True, 0
+        self.moved, self.operator_steps, self.marked = True, 0, None
         for images in self._images.values():
             images.clear()
         request = ResetEpisode.Request(

@@ -30,7 +30,12 @@ from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.event_log import EventLog
 from bayes_curiosity_ros.learning.gatherer import CellGatherer
 from bayes_curiosity_ros.learning.perception import seen_with, vectors_for
-from bayes_curiosity_ros.learning.settings import LearnerConfig, make_bonus, make_trainer
+from bayes_curiosity_ros.learning.settings import (
+    LearnerConfig,
+    make_bonus,
+    make_trainer,
+    make_watching,
+)
 from bayes_curiosity_ros.learning.trail import NAME as TRAIL
 from bayes_curiosity_ros.learning.trail import Trail
 from bayes_curiosity_ros.locks import FolderLock
@@ -61,11 +66,11 @@ class LearnerNode(EpisodeRunner):
         self.config = config = declare(self, LearnerConfig())
         task = config.make_task()
         self.task = config.perceive(task)
-        self._vector_size = task.observation_size
+        self._watching = make_watching(config, self.task)
         self.run = run_in(Path(config.folder), config.restarted)
         self._warned = False
         self.iteration = 0
-        self._paused = False
+        self._paused = self._under_way = False
         self._seen: list[Observations] = []
         self._log: EpisodeLog | None = None
         self._trail: Trail | None = None
@@ -77,6 +82,8 @@ class LearnerNode(EpisodeRunner):
         for name, call in (("pause", self._pause), ("resume", self._resume)):
             self.create_service(Trigger, f"learner/{name}", call)
         self.create_service(Trigger, "learner/save", self._saved)
+        for name, success in (("success", True), ("failure", False)):
+            self.create_service(Trigger, f"learner/mark_{name}", partial(self._mark, success))
         self.arm = ArmClient(
             self,
             self.waiter,
@@ -230,14 +237,20 @@ class LearnerNode(EpisodeRunner):
             self.publish_status(LearnerStatus.RUNNING)
         self._curiosity.begin(episode)
         self._seen.clear()
+        if self._watching is not None:
+            self._watching.begin()
 
     def see(self, step: int, observation: np.ndarray) -> None:
         """Publish it: novelty and bags are about the world, not about what the policy sees."""
+        self._under_way = True
+        if self._watching is not None and step and self._watching.sees_success(self.arm.raw):
+            self.arm.marked = True
         self._seen.append(self.arm.raw)
         self._curiosity.publish(self.observed(self.gatherer.episode, step))
 
     def end(self, episode: Episodes, timesteps: int) -> None:
         """Ask what the episode earned, take it in, and tell."""
+        self._under_way = False
         seen, driven = Observations.concatenate(self._seen), self.arm.operator_steps
         rewards, curiosity = self._curiosity.finish(seen, learnt_from=not driven)
         number, information = self.gatherer.episode, self._curiosity.information
@@ -252,6 +265,7 @@ class LearnerNode(EpisodeRunner):
 
     def abort(self, error: EpisodeAbortedError) -> None:
         """The episode was cut short: say so, and wait until the arm may move again."""
+        self._under_way = False
         self.get_logger().warning(f"episode {self.gatherer.episode} aborted: {error}")
         self._curiosity.settle()
         self.publish_summary(self.gatherer.episode)
@@ -287,6 +301,18 @@ class LearnerNode(EpisodeRunner):
 
     def _resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._paused, response.success = False, True
+        return response
+
+    def _mark(
+        self, success: bool, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        """A person says how the episode under way has ended."""
+        response.success = self._under_way
+        response.message = "no episode is under way"
+        if self._under_way:
+            self.arm.marked = success
+            outcome = "a success" if success else "a failure"
+            response.message = f"episode {self.gatherer.episode} ends as {outcome}"
         return response
 
     def _saved(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

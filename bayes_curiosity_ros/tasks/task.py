@@ -59,6 +59,10 @@ class Task(ABC):
     def successful(self, states: np.ndarray) -> np.ndarray:
         """Whether these states count as success: (N,) bool."""
 
+    def marked_reward(self, success: bool) -> float:
+        """The reward of an episode's last step, where a person says whether it has succeeded."""
+        return float(success)
+
     def terminal(self, states: np.ndarray) -> np.ndarray:
         """Whether an episode ends here for good, as opposed to by the clock: (N,) bool."""
         return np.zeros(len(states), dtype=bool)

@@ -1,6 +1,7 @@
 """Bags know which steps a person drove, and what they asked for there."""
 
 import array
+import json
 
 import numpy as np
 import pytest
@@ -32,6 +33,18 @@ class DrivenRun(Run):
                 if isinstance(message, ArmState):
                     message.requested_deltas = array.array("d", [ASKED] * JOINTS)
                     message.requested_gripper = GRIPPER
+            yield name, message
+
+
+class JudgedRun(Run):
+    """A run whose episodes end in three ways."""
+
+    OUTCOMES = (EpisodeSummary.SUCCESS, EpisodeSummary.FAILURE, EpisodeSummary.TIME_LIMIT)
+
+    def messages(self):
+        for name, message in super().messages():
+            if isinstance(message, EpisodeSummary):
+                message.outcome = self.OUTCOMES[message.episode]
             yield name, message
 
 
@@ -105,6 +118,37 @@ def test_a_bag_is_remembered_as_whoever_acted_acted(bag, tmp_path, capsys):
         asked, _ = task.commands(episodes.actions[index, :length])
         np.testing.assert_allclose(asked, expected.clip(-task.max_delta_rad, task.max_delta_rad))
     assert not episodes.terminated.any()  # they ended by the clock
+
+
+def test_a_lerobot_dataset_is_remembered_as_the_bag_that_it_came_from(tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    write_bag(tmp_path / "bag", JudgedRun(episodes=3, steps=6))
+    words = ["bag", "export", str(tmp_path / "bag"), "--format", "lerobot", "--fps", "10"]
+    assert main([*words, "--output", str(tmp_path / "set")]) == 0
+    task, found = make_task("reach", threads=1), []
+    for name in ("bag", "set"):
+        output = tmp_path / f"{name}.npz"
+        words = ["remember", "reach", "--bag", str(tmp_path / name), "--output", str(output)]
+        assert main(words) == 0
+        found.append(load_episodes(output, task))
+    bag, dataset = found
+    np.testing.assert_array_equal(dataset.lengths, bag.lengths - [0, 0, 1])
+    np.testing.assert_array_equal(dataset.succeeded, [True, False, False])
+    np.testing.assert_array_equal(dataset.terminated, bag.terminated)
+    for index, length in enumerate(dataset.lengths):
+        for name in ("observations", "actions"):
+            ours, theirs = (getattr(each, name)[index, :length] for each in (dataset, bag))
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    paid = dataset.rewards[np.arange(3), dataset.lengths - 1]
+    np.testing.assert_array_equal(paid, [task.marked_reward(True), task.marked_reward(False), 0])
+
+
+def test_a_dataset_of_somebody_else_is_refused(tmp_path, capsys):
+    (tmp_path / "meta").mkdir()
+    info = {"codebase_version": "v2.1", "features": {"action": {}}}
+    (tmp_path / "meta" / "info.json").write_text(json.dumps(info))
+    assert main(["remember", "reach", "--bag", str(tmp_path)]) == 2
+    assert "only those of `bag export --format lerobot`" in capsys.readouterr().err
 
 
 def test_a_bag_in_which_nobody_acted_has_no_corrections(tmp_path, capsys):

@@ -89,6 +89,7 @@ WAYS: dict[str, Way] = {
     rf"{CLI} up --task near_reach .*": plugged_in,
     rf"{CLI} up --task parked_reach .*": understood,
     rf"{CLI} up --task reach --learner sac .*": understood,
+    rf"{CLI} judge visual_reach --bag BAG .*": understood,  # of a bag with marked episodes
     rf"{CLI} remember reach --bag BAG .*": understood,  # of a bag that a person drove
     rf"{CLI} explore( --resume.*)?": understood,
     rf"{CLI} up --log tensorboard": understood,

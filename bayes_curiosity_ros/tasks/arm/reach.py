@@ -87,6 +87,9 @@ class Reach(ArmTask):
         collided = config.collision_reward * self.collided(states)
         return closer + collided + config.success_reward * self.successful(states)
 
+    def marked_reward(self, success: bool) -> float:
+        return self.config.success_reward if success else self.config.collision_reward
+
     def achieved(self, states: np.ndarray) -> np.ndarray:
         return self.distance(states) <= self.config.success_m
 

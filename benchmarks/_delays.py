@@ -1,0 +1,86 @@
+"""How late are actions while a learner learns? With an emulated arm, at its own control period."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from geometry_msgs.msg import PoseStamped
+from tqdm import tqdm
+
+from bayes_curiosity_ros.bags.peek import episode_and_step
+from bayes_curiosity_ros.bringup.arguments import defaults
+from bayes_curiosity_ros.bringup.table import parameter_files
+from bayes_curiosity_ros.nodes.background import BackgroundNode
+from bayes_curiosity_ros.nodes.taps import Tap
+from benchmarks._rigs import rigged
+from support.graph import parameters
+
+TYPES = {"arm/state": "ArmState", "action": "Action"}
+LOOK_S = 0.5
+SPOT_M = (0.45, 0.1, 0.07)  # of the object
+LEARNER = "bayes_curiosity_ros.nodes.learner_node"
+
+
+def delays_ms(steps: int, folder: Path, asynchronous: bool = True) -> list[float]:
+    """From when each state was published to when the action at it was; an episode's first left
+    out, before which the arm stands.
+
+    Args:
+        steps: control steps.
+        folder: for what the learner writes.
+        asynchronous: whether it learns while the arm moves.
+    """
+    with rigged("trajectory", {}), BackgroundNode("watcher") as watcher:
+        taps = {
+            topic: Tap(watcher.node, topic, f"bayes_curiosity_interfaces/msg/{kind}")
+            for topic, kind in TYPES.items()
+        }
+        objects = watcher.node.create_publisher(PoseStamped, "object_pose", 1)
+        watcher.node.create_timer(1.0, lambda: objects.publish(_object()))
+        sent: dict[str, dict[tuple[int, int], int]] = {topic: {} for topic in TYPES}
+        with (
+            _learner(steps, folder, asynchronous) as process,
+            tqdm(total=steps, desc="delays", unit="step", disable=None, leave=False) as bar,
+        ):
+            while process.poll() is None:
+                time.sleep(LOOK_S)
+                for topic, tap in taps.items():
+                    for record in tap.take():
+                        sent[topic].setdefault(episode_and_step(record.data), record.sent_ns)
+                bar.update(min(len(sent["action"]), steps) - bar.n)
+    states = sent["arm/state"]
+    return [
+        (action_ns - states[key]) * 1e-6
+        for key, action_ns in sent["action"].items()
+        if key in states and key[1] > 0
+    ]
+
+
+def _object() -> PoseStamped:
+    pose = PoseStamped()
+    pose.header.frame_id = "world"
+    pose.pose.orientation.w = 1.0
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = SPOT_M
+    return pose
+
+
+@contextmanager
+def _learner(steps: int, folder: Path, asynchronous: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """A learner that learns from its first episode on."""
+    given = {"learner": "sac", "bonus": "none", "timesteps": steps, "folder": folder}
+    given |= {"operator_confirmed": "true", "sac__warmup_steps": 0}
+    given |= {"asynchronous": str(asynchronous).lower(), "max_aborts": 1000}
+    files = parameter_files(defaults() | {"arm": "trajectory", "learner": "sac"})
+    words = [word for path in files for word in ("--params-file", str(path))]
+    command = [sys.executable, "-m", LEARNER, "--ros-args", *words, *parameters(**given)[1:]]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(60.0)
