@@ -28,7 +28,9 @@ class Cell:
 
     def __init__(self, scene: viser.SceneApi, robot: RobotConfig) -> None:
         self._scene = scene
-        self._pose: tuple[float, ...] = ()
+        self._place: tuple[float, ...] = ()
+        self._turn: tuple[float, ...] = ()
+        self._limits = np.empty((0, 3))
         world = robot.world
         self._add_table(robot)
         cylinder = world.object
@@ -55,10 +57,12 @@ class Cell:
 
     def show_object(self, position: np.ndarray, wxyz: np.ndarray) -> None:
         """The cylinder is here, (3,) in [m], turned by this quaternion."""
-        pose = (*position, *wxyz)
-        if pose != self._pose:
-            self._object.position, self._object.wxyz, self._pose = position, wxyz, pose
+        place, turn = tuple(position), tuple(wxyz)
+        if place != self._place:
+            self._object.position, self._place = position, place
             self._object.visible = True
+        if turn != self._turn:
+            self._object.wxyz, self._turn = wxyz, turn
 
     def show_picture(self, color: np.ndarray) -> None:
         """What the camera sees, (H, W, 3) uint8."""
@@ -66,6 +70,9 @@ class Cell:
 
     def show_limits(self, points: np.ndarray) -> None:
         """(L, 3) positions of the hand where a limit was hit."""
+        if np.array_equal(points, self._limits):
+            return
+        self._limits = points
         colors = np.tile(np.array(HIT, np.uint8), (len(points), 1))
         self._scene.add_point_cloud(
             "/limits", points, colors, point_size=0.012, point_shape="diamond"

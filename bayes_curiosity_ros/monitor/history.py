@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ KEPT = 5000
 DRAWN = 400  # points of a curve that a browser is sent
 
 
-@dataclass(frozen=True)
-class EpisodePoint:
+class EpisodePoint(NamedTuple):
     """One episode.
 
     Attributes:
@@ -50,11 +49,11 @@ class History:
 
     def columns(self) -> dict[str, np.ndarray]:
         """A column per number, thinned to what can be seen; success is a rate."""
-        table = np.array([astuple(point) for point in self._points], dtype=float).reshape(-1, 6)
+        table = np.array(self._points, dtype=float).reshape(-1, len(EpisodePoint._fields))
         table[:, 1] = _rate(table[:, 1])
         stride = max(1, -(-len(table) // DRAWN))
         thinned = table[::-1][::stride][::-1]
-        return dict(zip(EpisodePoint.__dataclass_fields__, thinned.T, strict=True))
+        return dict(zip(EpisodePoint._fields, thinned.T, strict=True))
 
 
 def _rate(successes: np.ndarray) -> np.ndarray:

@@ -30,9 +30,9 @@ from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.world import build_world
 
 # Time between two looks at what changes slowly in [s]: words and trail, curves, the holder.
-WORDS_S, CURVES_S, PING_S = 0.5, 1.0, 0.25
-# Least time between two pictures of the arm while nobody drives it, in [s]: about a control step
-# of a real arm.
+WORDS_S, CURVES_S, PING_S = 1.0, 2.0, 0.25
+# Least time between two looks at all that changes while nobody drives, in [s]: about a control
+# step of a real arm.
 ARM_S = 0.095
 MOST_WAITING = 100  # presses of buttons that wait to be served
 FOV_RAD = 0.9
@@ -87,6 +87,10 @@ class Page:
     def watched(self) -> bool:
         """Whether a browser is open."""
         return self._gate.viewers > 0
+
+    def due(self) -> bool:
+        """Whether it is time to show what is new: always while somebody drives."""
+        return self.controls.driving or self._is_due(ARM_S)
 
     def begin(self, episode: int) -> None:
         """An episode begins, unless it is under way.
@@ -208,8 +212,8 @@ class Page:
         return due
 
     def _draw_arm(self) -> None:
-        """Where the arm is now; at every tick while somebody drives it."""
-        if self._moved and self.watched and (self.controls.driving or self._is_due(ARM_S)):
+        """Where the arm is now."""
+        if self._moved and self.watched:
             self._moved = False
             with self._server.atomic():
                 self._figure.draw()

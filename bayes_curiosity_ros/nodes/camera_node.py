@@ -16,6 +16,7 @@ from sensor_msgs.msg import CameraInfo, Image
 
 from bayes_curiosity_interfaces.msg import ArmState as ArmStateMessage
 from bayes_curiosity_ros.errors import BayesCuriosityError
+from bayes_curiosity_ros.nodes.camera_glances import PICTURE_S, CameraGlances
 from bayes_curiosity_ros.nodes.conversions.arm_states import arm_state_of_message
 from bayes_curiosity_ros.nodes.conversions.images import camera_info_of, images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
@@ -55,6 +56,7 @@ class CameraNode(OverridableTopics, DeviceNode):
         self.threads = 1 if simulated else 3
         self._color, self._color_info = self._image_publishers("color", qos)
         self._depth, self._depth_info = self._image_publishers("depth", qos)
+        self._glances = CameraGlances(self, simulated)
         self._create_inputs()
         self.create_guard(DIAGNOSTICS_S, self._diagnose)
         if self.config.autostart:
@@ -89,6 +91,7 @@ class CameraNode(OverridableTopics, DeviceNode):
     def _create_inputs(self) -> None:
         if isinstance(self.camera, PosedCamera):
             self._listen_or_not()
+            self.create_guard(PICTURE_S, partial(self._glance, self.camera))
         else:
             group = ReentrantCallbackGroup()
             self.create_timer(1.0 / self.config.rate_hz, self._read, callback_group=group)
@@ -105,27 +108,39 @@ class CameraNode(OverridableTopics, DeviceNode):
         self._arm_states = self.create_subscription(ArmStateMessage, "arm/state", see, EPISODE_QOS)
 
     def _see(self, camera: PosedCamera, message: ArmStateMessage) -> None:
-        if not self._active:
-            return
+        if self._active and (frame := self._posed_frame(camera, message)) is not None:
+            self._publish(frame, message.header.stamp)
+
+    def _glance(self, camera: PosedCamera) -> None:
+        """A picture for who only glances; where every frame is published, it is one of these."""
+        for message in self._glances.states():
+            if not self._active or self._arm_states is not None:
+                return
+            if (frame := self._posed_frame(camera, message)) is not None:
+                self._glances.take(self._images(frame, message.header.stamp))
+
+    def _read(self) -> None:
+        if self._active and (frame := self._next_frame()) is not None:
+            self._publish(frame, stamp_of(frame.stamp_s))
+
+    def _posed_frame(self, camera: PosedCamera, message: ArmStateMessage) -> Frame | None:
+        """What there is to see where the arm says it is; None where that is no arm of ours."""
         try:
             camera.pose(arm_state_of_message(message, self._robot.arm))
         except BayesCuriosityError as error:
             self._reject(error)
-            return
-        self._publish_next(message.header.stamp)
+            return None
+        return self._next_frame()
 
-    def _read(self) -> None:
-        if self._active:
-            self._publish_next()
-
-    def _publish_next(self, stamp: Time | None = None) -> None:
-        """Read the next frame and publish it, at its own time where none is given."""
+    def _next_frame(self) -> Frame | None:
+        """The next frame; None where there is none."""
         try:
             frame = self.camera.read(self.config.read_timeout_s)
         except BayesCuriosityError as error:
             self._reject(error)
-            return
-        self._publish(frame, stamp_of(frame.stamp_s) if stamp is None else stamp)
+            return None
+        self._problem = ""
+        return frame
 
     def _watched(self) -> bool:
         """Rays are cast only for someone."""
@@ -135,15 +150,22 @@ class CameraNode(OverridableTopics, DeviceNode):
         )
 
     def _publish(self, frame: Frame, stamp: Time) -> None:
+        color, depth = self._images(frame, stamp)
         info = camera_info_of(self.camera.intrinsics)
-        for message in (*images_of_frame(frame), info):
-            message.header.stamp, message.header.frame_id = stamp, self._optical_frame
-            if message is info:
-                self._color_info.publish(info)
-                self._depth_info.publish(info)
-            else:
-                (self._color if message.encoding == "rgb8" else self._depth).publish(message)
-        self._frames, self._problem = self._frames + 1, ""
+        info.header = color.header
+        self._color.publish(color)
+        self._depth.publish(depth)
+        self._color_info.publish(info)
+        self._depth_info.publish(info)
+        self._glances.take((color, depth))
+        self._frames += 1
+
+    def _images(self, frame: Frame, stamp: Time) -> tuple[Image, Image]:
+        """Colour and depth as messages."""
+        images = images_of_frame(frame)
+        for image in images:
+            image.header.stamp, image.header.frame_id = stamp, self._optical_frame
+        return images
 
     def _reject(self, error: BayesCuriosityError) -> None:
         self._problem = str(error)

@@ -27,6 +27,7 @@ from bayes_curiosity_ros.robot.frames import WORLD
 
 TOPIC = "curiosity/map"
 SERVICE = "curiosity/evaluate"
+EPISODE = "episode"
 # Shortest time from the beginning of one map to that of the next, in [s], and as a multiple of how
 # long a map took: a simulated arm's episodes follow each other ten times as fast, and maps of all
 # of them would slow it.
@@ -76,8 +77,8 @@ class MapClient:
         self._future: Future | None = None
         self._client = node.create_client(Evaluate, SERVICE)
         self._clouds = node.create_publisher(PointCloud2, TOPIC, LATCHED_QOS)
-        node.create_subscription(EpisodeSummary, "episode", self._take_episode, EPISODE_QOS)
-        # Nobody wakes up for these: only the newest is looked at, when a map begins.
+        # Nobody wakes up for these. Of the arm only the newest is looked at, when a map begins.
+        self._episodes = subscribe_aside(node, EpisodeSummary, EPISODE, EPISODE_QOS)
         self._states = subscribe_aside(node, ArmState, GLANCE, NEWEST_QOS)
         node.create_timer(LOOK_S, self._look, clock=STEADY_CLOCK)
 
@@ -86,13 +87,13 @@ class MapClient:
         self._due = True
         self._look()
 
-    def _take_episode(self, message: EpisodeSummary) -> None:
-        if message.outcome != EpisodeSummary.ABORTED:  # from which nothing was learnt
-            self.refresh()
-
     def _look(self) -> None:
         """Begin a map that is due; give one up whose answer is overdue."""
         now_s = self._clock()
+        for data in unserved(EpisodeSummary, self._episodes):
+            summary = self._node.door.let_in(EPISODE, EpisodeSummary, data)
+            learnt = summary is not None and summary.outcome != EpisodeSummary.ABORTED
+            self._due = self._due or learnt
         if self._future is not None:
             if now_s - self._asked_s > ANSWER_S:
                 self._client.remove_pending_request(self._future)

@@ -31,6 +31,7 @@ from bayes_curiosity_ros.monitor.history import EpisodePoint
 from bayes_curiosity_ros.monitor.orders import GIVE_BACK, ORDERS, REPLAY, STOP, TAKE_OVER, Order
 from bayes_curiosity_ros.monitor.settings import MonitorConfig
 from bayes_curiosity_ros.nodes.arm_watchers import GLANCE
+from bayes_curiosity_ros.nodes.camera_glances import TOPICS as PICTURES
 from bayes_curiosity_ros.nodes.conversions.clouds import values_of_cloud
 from bayes_curiosity_ros.nodes.conversions.parts import (
     part_of_arm,
@@ -51,14 +52,13 @@ from bayes_curiosity_ros.robot.config import RobotConfig
 from bayes_curiosity_ros.robot.frames import WORLD
 
 INSTALL = "pip install 'viser>=1.1.1,<1.2'"
-# Joint states go to browsers, and targets to the arm, so often in [s].
+# Joint states go to browsers, and targets to the arm, so often in [s] while somebody drives; else
+# half as often.
 TICK_S = 0.05
 CURIOSITY = "curiosity"  # the bonus that there is a map of
 # An order that was not answered for so long in [s] is said to have failed.
 ANSWER_S = 5.0
-# A simulated camera works only while somebody watches it, which costs the arm time. So one picture
-# is asked for every so often in [s], while a browser is open.
-PICTURE_S = 2.0
+FRAMES = ("camera/color/image_raw", "camera/depth/image_raw")
 # Others come first.
 NICENESS = 5
 # For so long in [s] after a person took over, the arm's word that nobody drives is not believed:
@@ -83,8 +83,6 @@ class MonitorNode(Guarded, CheckedNode):
         self._information, self._steps_per_s = 0.0, 0.0
         self._drove_s = 0.0
         self._map = MapMaker(self)
-        self._pictures: list[Glance] = []
-        self._picture_s = 0.0
         self._seeks: Any = None
         self._replay_map: ReplayMap | None = None
         self._calls: dict[Any, tuple[float, int, Order]] = {}
@@ -113,6 +111,7 @@ class MonitorNode(Guarded, CheckedNode):
             (JointState, "joint_states", GLANCE_QOS, self._take_joints),
             (ArmState, GLANCE, GLANCE_QOS, self._take_state),
             (PointCloud2, "curiosity/map", GLANCE_QOS, self._take_map),
+            *((Image, topic, GLANCE_QOS, self._take_picture) for topic in PICTURES.values()),
             (EpisodeSummary, "episode", FEW_QOS, self._take_episode),
             (DiagnosticArray, "/diagnostics", FEW_QOS, self._take_diagnostics),
             (ArmStatus, "arm/status", LATCHED_FEW_QOS, self._take_arm),
@@ -126,10 +125,11 @@ class MonitorNode(Guarded, CheckedNode):
         return Glance(self, kind, topic, qos), self.door.guarded(topic, take)
 
     def _tick(self) -> None:
+        if not self.page.due():
+            return
         for glance, take in list(self._glances):
             for message in glance.look():
                 take(message)
-        self._look_at_pictures()
         self.page.tick()
         for viewer, order in self.page.orders():
             self._call(viewer, order)
@@ -189,19 +189,6 @@ class MonitorNode(Guarded, CheckedNode):
     def _look_at(self, episode: int) -> None:
         if self._replay_map is not None:
             self._replay_map.episode = episode
-
-    def _look_at_pictures(self) -> None:
-        """Watch the camera until a picture of each kind came, then not for a while."""
-        for glance in list(self._pictures):
-            for message in glance.look()[-1:]:
-                self._take_picture(message)
-                self._pictures.remove(glance)
-                glance.close()
-        due = time.monotonic() - self._picture_s >= PICTURE_S
-        if due and not self._pictures and self.page.watched:
-            self._picture_s = time.monotonic()
-            kinds = ("color", "depth")
-            self._pictures = [Glance(self, Image, f"camera/{k}/image_raw") for k in kinds]
 
     def _take_picture(self, message: Image) -> None:
         if message.encoding == "rgb8":
@@ -277,8 +264,10 @@ class MonitorNode(Guarded, CheckedNode):
             self._seeks = self.create_publisher(UInt64, "replay/seek", 10)
             self._offered |= {o: self.create_client(Trigger, o.service) for o in REPLAY}
             self._replay_map = ReplayMap(self, Path(message.message))
-            # Bags have every step, and no glances at them.
+            # Bags have every step and frame, and no glances at them.
             self._glances.append(self._glance(ArmState, "arm/state", GLANCE_QOS, self._take_state))
+            for topic in FRAMES:
+                self._glances.append(self._glance(Image, topic, GLANCE_QOS, self._take_picture))
 
     def _hear(self, name: str, part: Any) -> None:
         self.page.situation.hear(name, part, time.monotonic())

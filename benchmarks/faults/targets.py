@@ -31,6 +31,7 @@ from bayes_curiosity_interfaces.msg import (
 )
 from bayes_curiosity_interfaces.srv import Claim, Evaluate, ModelFile, ResetEpisode, Update
 from bayes_curiosity_ros.bringup.up import port_of_page
+from bayes_curiosity_ros.nodes.camera_glances import TOPICS as PICTURES
 from bayes_curiosity_ros.nodes.conversions.images import images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
@@ -192,11 +193,13 @@ class Camera(Target):
         self.parameters = {"backend": "sim", "task": "reach"}
         self._images = self.inbox(Image, "camera/color/image_raw")
         self._depths = self.inbox(Image, "camera/depth/image_raw")
+        self._glances = self.inbox(Image, "camera/color/glance")
         self._number = 0
 
     def inputs(self) -> list[Input]:
         make = lambda rng: legitimate_state(rng.random())  # noqa: E731
-        return [Input("arm/state", ArmState, spoilt(make), make)]
+        topics = ("arm/state", "arm/glance")
+        return [Input(topic, ArmState, spoilt(make), make) for topic in topics]
 
     def probe(self) -> Any:
         self._number += 1
@@ -334,6 +337,7 @@ class Monitor(Target):
     def inputs(self) -> list[Input]:
         shown = {"joint_states": JointState, "arm/glance": ArmState, "episode": EpisodeSummary}
         shown |= {"curiosity/map": PointCloud2, "/diagnostics": DiagnosticArray}
+        shown |= dict.fromkeys(PICTURES.values(), Image)
         latched = {"arm/status": ArmStatus, "learner/status": LearnerStatus}
         latched |= {"curiosity/state": CuriosityState, "recorder/status": DiagnosticStatus}
         latched |= {"replay/status": DiagnosticStatus}

@@ -48,6 +48,8 @@ class Running:
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_S):
+            if not self.page.due():
+                continue
             self.page.tick()
             for viewer, order in self.page.orders():
                 self.ordered.append((viewer, order.label))
