@@ -115,6 +115,19 @@ def test_a_kill_counts_as_identical_only_with_its_run(capfd):
     assert found["faults/kill/bags_with_losses"] == (2.0, 1.0)
 
 
+def test_what_a_node_holds_for_a_moment_is_no_growth(monkeypatch):
+    looks = {1: iter([900, 500, 700, 800, 600]), 2: iter([300] * 5)}
+
+    def private_kb(pid):
+        if pid not in looks:
+            raise ProcessLookupError
+        return next(looks[pid])
+
+    monkeypatch.setattr(soak, "private_kb", private_kb)
+    found = soak.least_private_kb({"recorder": 1, "arm": 2, "gone": 3})
+    assert found == {"recorder": 500, "arm": 300}
+
+
 def test_growth_and_drift_are_those_of_the_samples():
     rows = [soak.Sample(60.0 * i, "arm", 1000 + 1024 * i, 2.0 * i, 100 * i) for i in range(30)]
     assert soak.mb_per_hour(rows) == pytest.approx(60.0)

@@ -164,6 +164,9 @@ class _Disk:
             self._wanted.clear()
             try:
                 os.fdatasync(self._file)
+                # Nobody reads it soon. A bag that filled the system's cache of files would slow
+                # down whoever writes, and with that fill our memory.
+                os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
             except OSError as error:
                 self._error = error
                 return

@@ -29,6 +29,7 @@ from bayes_curiosity_ros.nodes.conversions.observations import (
 )
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.door import CheckedNode
+from bayes_curiosity_ros.nodes.memory import give_back_now_and_then
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import run_node
@@ -71,6 +72,7 @@ class CuriosityNode(QuietTopics, CheckedNode):
         self._inbox = self.create_subscription(
             Observation, "observation", observe, EPISODE_QOS, callback_group=group, raw=True
         )
+        give_back_now_and_then(self)
         self._publish_state()
 
     async def _evaluate(

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
+
+from bayes_curiosity_ros.nodes.run import STEADY_CLOCK
+
+# Time between two returns of memory to the system, in [s]: each takes a millisecond.
+GIVE_BACK_S = 5.0
+
+
+def give_back_now_and_then(node: Any) -> None:
+    """For nodes that hold much for a moment, again and again."""
+    node.create_timer(GIVE_BACK_S, give_back, clock=STEADY_CLOCK)
 
 
 def give_back() -> None:

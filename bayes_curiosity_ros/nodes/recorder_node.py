@@ -29,7 +29,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.files import within
 from bayes_curiosity_ros.nodes.conversions.own_frames import only_frames
 from bayes_curiosity_ros.nodes.door import CheckedNode
-from bayes_curiosity_ros.nodes.memory import give_back
+from bayes_curiosity_ros.nodes.memory import give_back_now_and_then
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import LATCHED_QOS
 from bayes_curiosity_ros.nodes.run import Guarded, run_node
@@ -62,8 +62,6 @@ KNOWN_LATCHED = {
 }
 PACKAGES = ("torch", "numpy", "mujoco", "mcap")
 SHOWN = 5  # of what is missing, in the status
-# Time between two returns of memory to the system, in [s]: each takes a millisecond.
-GIVE_BACK_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,7 @@ class RecorderNode(Guarded, CheckedNode):
         self.create_timer(config.period_s, self.drain)
         self.create_timer(0.2, self._adapt)
         self.create_timer(1.0, self._report)
-        self.create_timer(GIVE_BACK_S, give_back)
+        give_back_now_and_then(self)
         self.get_logger().info(f"recording to {self.bag.path}")
 
     def drain(self) -> None:
