@@ -9,7 +9,8 @@ import pytest
 
 from bayes_curiosity_ros.experiments.curves.analysis import Curve, curves_of
 from bayes_curiosity_ros.experiments.engine.jobs import LONG_WINDOW
-from bayes_curiosity_ros.experiments.engine.settings import Method, load_settings
+from bayes_curiosity_ros.experiments.engine.methods import Method
+from bayes_curiosity_ros.experiments.engine.settings import load_settings
 from bayes_curiosity_ros.experiments.engine.store import all_rows
 from support.experiments import CONFIG, RESULTS
 

@@ -10,12 +10,9 @@ import yaml
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.methods import merged
 from bayes_curiosity_ros.experiments.engine.running import jobs_of, work_of
-from bayes_curiosity_ros.experiments.engine.settings import (
-    Selection,
-    load_settings,
-    merged,
-)
+from bayes_curiosity_ros.experiments.engine.settings import Selection, load_settings
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.tasks.registry import TASKS
 from support.experiments import ABLATIONS, CONFIG, CURVES, ROOT, TABLE, command
@@ -59,6 +56,18 @@ def test_a_method_may_have_a_budget_of_its_own(table):
     longer, other = Cell("pendulum", "trpo", "vime"), Cell("pendulum", "trpo", "none")
     assert (settings.cell(longer).timesteps, settings.cell(other).timesteps) == (900, 400)
     assert settings.with_timesteps(50).cell(longer).timesteps == 50
+
+
+def test_a_method_may_need_the_learner_otherwise(table, tmp_path):
+    table.write_text(TABLE.replace("vime: {", "vime: {learner_options: {max_kl: 0.5}, "))
+    settings = load_settings(table)
+    with_bonus, other = Cell("pendulum", "trpo", "vime"), Cell("pendulum", "trpo", "none")
+    assert settings.cell(with_bonus).learning.options["max_kl"] == 0.5
+    assert settings.cell(other).learning.options["max_kl"] == 0.01
+    assert "learner_options" not in settings.cell(other).fingerprint()["method"]
+    table.write_text(TABLE.replace("vime: {", "vime: {learner_options: {max_ql: 0.5}, "))
+    with pytest.raises(ConfigError, match="max_ql"):
+        work_of(load_settings(table), tmp_path)
 
 
 def test_the_fingerprint_has_the_defaults_too(table):

@@ -165,3 +165,15 @@ def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so(
     for line in verdicts:
         assert line[4] in ("not told apart", "above")
         assert line[-1] != "no |"
+
+
+def test_the_page_says_by_intervals_what_the_committed_rows_do():
+    folder = RESULTS / "table1"
+    points = load_settings(CONFIG / "table1.yaml").points
+    made = to_markdown(cells_of(all_rows(folder), points))
+    assert (folder / "table.md").read_text() == made
+    page = (RESULTS.parent / "docs" / "results.md").read_text()
+    line = r"^\| \w+ \| (?:the end|mean over training) \| .*$"
+    shown, told = (re.findall(line, text, re.MULTILINE) for text in (page, made))
+    assert len(shown) == 6
+    assert shown == told

@@ -13,8 +13,9 @@ import torch
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
 from bayes_curiosity_ros.curiosity.encoder import Encoder
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.experiments.engine.methods import merged
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
-from bayes_curiosity_ros.experiments.engine.settings import CellSettings, digest, merged
+from bayes_curiosity_ros.experiments.engine.settings import CellSettings, digest
 from bayes_curiosity_ros.learning.algorithm import Algorithm, make_learner
 from bayes_curiosity_ros.learning.demonstrated import demonstrated, remembering
 from bayes_curiosity_ros.learning.episodes import Episodes
@@ -125,11 +126,11 @@ class Ground:
             self.preparation.files = self.files(seed)
             self.preparation.imitate(_imitator(learner), np.random.default_rng([seed, 3]))
         if self.cell.method.demonstrated_episodes:
-            remembering(learner).remember(self._demonstrated(seed))
+            remembering(learner).remember(self.demonstrated(seed))
         return learner
 
-    def _demonstrated(self, seed: int) -> Episodes:
-        """Whole episodes of the expert, as the task is demonstrated."""
+    def demonstrated(self, seed: int) -> Episodes:
+        """Whole episodes of the expert, as the task is demonstrated, for a learner's memory."""
         shown = self.preparation.shown_task
         return demonstrated(
             self.task,

@@ -15,19 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bayes_curiosity_ros.configuration.settings import build, read_yaml, require_nonnegative
-from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.configuration.settings import build, read_yaml
 from bayes_curiosity_ros.curiosity.embedding import EmbeddingConfig
 from bayes_curiosity_ros.errors import ConfigError, unknown_name
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.methods import Method, merged, parse_method
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
 from bayes_curiosity_ros.learning.gatherer import Sampling
 from bayes_curiosity_ros.learning.policy import PolicyConfig
 from bayes_curiosity_ros.learning.preparation import ImitationConfig, PreparationConfig
 from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
 from bayes_curiosity_ros.tasks.registry import TASKS
-
-EMBEDDINGS = ("demonstrations", "random", "none")
 
 
 @dataclass(frozen=True)
@@ -61,41 +59,6 @@ class LearnerSettings:
     def sampling(self) -> Sampling:
         """Experience of an iteration."""
         return Sampling(self.parallel, self.min_steps)
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a run explores: a bonus with its settings.
-
-    Attributes:
-        bonus: what rewards exploration.
-        options: of the bonus, those that differ from its defaults.
-        embedding: what the encoder of a bonus that has one begins with: what Algorithm 1 makes
-            of the "demonstrations"; "random" weights behind inputs standardised by the
-            demonstrations; or, with "none" of them, random weights and the task's own range.
-        encoder: options of `EncoderConfig` that replace the task's.
-        pretrained: whether the policy has imitated the demonstrations.
-        timesteps: replaces the learner's budget; 0 does not.
-        shuffled: whether the bonuses of a batch are dealt out over its steps at random: a
-            placebo, which pays as much and says nothing.
-        demonstrated_episodes: whole episodes of the expert in the memory of a learner that has
-            one for them; every seed has its own.
-    """
-
-    bonus: str
-    options: dict = field(default_factory=dict)
-    embedding: str = "demonstrations"
-    encoder: dict = field(default_factory=dict)
-    pretrained: bool = False
-    timesteps: int = 0
-    shuffled: bool = False
-    demonstrated_episodes: int = 0
-
-    def __post_init__(self) -> None:
-        BONUSES.require(self.bonus)
-        require_nonnegative(self, "timesteps", "demonstrated_episodes")
-        if self.embedding not in EMBEDDINGS:
-            raise unknown_name("embedding", self.embedding, EMBEDDINGS)
 
 
 @dataclass(frozen=True)
@@ -173,6 +136,7 @@ class CellSettings:
         for part, name in (
             ("method", "shuffled"),
             ("method", "demonstrated_episodes"),
+            ("method", "learner_options"),
             ("learning", "points"),
         ):
             if not values[part][name]:
@@ -238,7 +202,9 @@ class ExperimentSettings:
             cell,
             learner.points or self.points,
             self.evaluation_episodes,
-            dataclasses.replace(learner, timesteps=budget),
+            dataclasses.replace(
+                learner, timesteps=budget, options=learner.options | method.learner_options
+            ),
             method,
             PreparationConfig(task.demonstrations, encoder, task.embedding, task.imitation),
             task.demonstrations_per_seed,
@@ -317,8 +283,7 @@ def parse_task(name: str, raw: Mapping[str, Any], where: str) -> TaskSettings:
         for key, options in (values.get("learners") or {}).items()
     }
     values["methods"] = {
-        key: _method({"pretrained": pretrained} | _resolved(key, methods), f"{place}.{key}")
-        for key in methods
+        key: parse_method(key, methods, pretrained, f"{place}.{key}") for key in methods
     }
     return build(TaskSettings, values, place)
 
@@ -337,17 +302,6 @@ def read_extended(path: Path) -> dict[str, Any]:
     return raw if base is None else merged(read_extended(path.parent / str(base)), raw)
 
 
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings merged deeply; where a change says nothing (null), the base stays."""
-    result = dict(base)
-    for key, value in (changes or {}).items():
-        mine = result.get(key)
-        if isinstance(mine, Mapping) and isinstance(value, Mapping | None):
-            value = merged(mine, value or {})
-        result[key] = value
-    return result
-
-
 def digest(value: Any) -> str:
     """Ten hexadecimal digits that name a value made of numbers, strings, lists and dicts."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:10]
@@ -358,26 +312,6 @@ def _learner(name: str, raw: Mapping[str, Any], where: str) -> LearnerSettings:
     learner = build(LearnerSettings, raw, where)
     options: Any = build(LEARNERS[name].config, learner.options, f"{where}.options")
     return dataclasses.replace(learner, options=dataclasses.asdict(options))
-
-
-def _resolved(name: str, methods: Mapping[str, Any]) -> dict[str, Any]:
-    """A method's values with those of the one that it is like; its bonus is its name."""
-    if name not in methods:
-        raise unknown_name("method to be like", name, methods)
-    own = dict(methods[name] or {})
-    base = own.pop("like", None)
-    if base is None:
-        return {"bonus": name} | own
-    others = {key: value for key, value in methods.items() if key != name}
-    return merged(_resolved(base, others), own)
-
-
-def _method(values: Mapping[str, Any], where: str) -> Method:
-    """What is not a field of `Method` is an option of the bonus."""
-    own = {item.name for item in dataclasses.fields(Method)} - {"options"}
-    fields = {key: value for key, value in values.items() if key in own}
-    options = {key: value for key, value in values.items() if key not in own}
-    return build(Method, {**fields, "options": options}, where)
 
 
 def _with_timesteps(named: Mapping[str, Any], timesteps: int) -> dict[str, Any]:

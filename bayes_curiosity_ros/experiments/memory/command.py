@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 from bayes_curiosity_ros.experiments.engine.arguments import add_experiment_arguments
-from bayes_curiosity_ros.experiments.engine.running import chosen_settings, run_missing
-from bayes_curiosity_ros.experiments.engine.store import all_rows
-from bayes_curiosity_ros.experiments.memory.analysis import evaluations_of
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.report import run_and_report
+from bayes_curiosity_ros.experiments.memory.analysis import Evaluations, evaluations_of
 from bayes_curiosity_ros.experiments.memory.table import to_markdown
-from bayes_curiosity_ros.files import write_atomically
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,15 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, then report on all that is in the folder."""
-    settings = chosen_settings(arguments)
-    run_missing(settings, arguments, keep_checkpoints=False)
-    cells = evaluations_of(all_rows(arguments.output))
-    markdown = to_markdown(cells)
-    write_atomically(arguments.output / "table.md", markdown.encode())
-    print(markdown)
-    if not arguments.no_plots:
-        from bayes_curiosity_ros.experiments.memory.plots import plot
+    return run_and_report(arguments, evaluations_of, to_markdown, _plot, "memory.png")
 
-        plot(cells, arguments.output / "memory.png")
-    print(f"rows, table and figure are in {arguments.output}", file=sys.stderr)
-    return 0
+
+def _plot(cells: Mapping[Cell, Evaluations], path: Path) -> None:
+    # Here, as matplotlib takes a while.
+    from bayes_curiosity_ros.experiments.memory.plots import plot
+
+    plot(cells, path)

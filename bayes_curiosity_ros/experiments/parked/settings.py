@@ -14,10 +14,10 @@ from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.curiosity import CuriosityConfig, preset_config
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.methods import Method
 from bayes_curiosity_ros.experiments.engine.settings import (
     CellSettings,
     ExperimentSettings,
-    Method,
     load_settings,
 )
 from bayes_curiosity_ros.files import write_atomically

@@ -32,6 +32,10 @@ class CellReturns:
         """(seeds,): mean return of the evaluations in the last tenth of the budget."""
         return self.returns[:, final_part(self.timesteps)].mean(axis=1)
 
+    def means(self) -> np.ndarray:
+        """(seeds,): mean return of all evaluations, the one before training left out."""
+        return self.returns[:, 1:].mean(axis=1)
+
     def quartiles(self) -> tuple[float, float, float]:
         """Median, lower and upper quartile of the scores over seeds."""
         lower, median, upper = np.percentile(self.scores(), [25, 50, 75])

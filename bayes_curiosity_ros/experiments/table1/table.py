@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
+from bayes_curiosity_ros.experiments.engine.comparisons import (
+    NOT_TOLD_APART,
+    difference,
+    probability_of_improvement,
+    verdict,
+)
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
 from bayes_curiosity_ros.experiments.table1 import paper
@@ -24,6 +31,12 @@ it: its whole budget stands for its steps. To 90 %: the same for nine tenths of 
 baseline's start to its best. First success: median (range) of training steps to the end of the
 first successful episode, and how many seeds had one.
 """
+BY_INTERVAL = """\
+In how many cells the 95 % interval of the difference of the interquartile means over seeds is
+above 0, holds it, is below it. Chance: that a run of curiosity is above a run of the other method
+on a cell drawn at random, with its interval; 0.5 is alike.
+"""
+MEASURES = {"the end": CellReturns.scores, "mean over training": CellReturns.means}
 
 
 def to_markdown(cells: Cells) -> str:
@@ -32,7 +45,7 @@ def to_markdown(cells: Cells) -> str:
     for learner in dict.fromkeys(cell.learner for cell in cells):
         rows = [_row(cells, cell) for cell in cells if cell.learner == learner]
         parts.append(f"## {learner}\n\n{markdown_table(HEAD, rows)}")
-    return "\n".join([*parts, _claims(cells)])
+    return "\n".join([*parts, _claims(cells), *_by_interval(cells)])
 
 
 def _row(cells: Cells, cell: Cell) -> list[str]:
@@ -99,6 +112,25 @@ def _claims(cells: Cells) -> str:
     }
     lines = [f"- curiosity's {claim}: {count} of {total}" for claim, count in counts.items()]
     return "\n".join(["## Claims\n", *lines, ""])
+
+
+def _by_interval(cells: Cells) -> list[str]:
+    """How often curiosity is better or worse than each other method, if there are any."""
+    rows = []
+    for method in dict.fromkeys(cell.method for cell in cells if cell.method != OURS):
+        pairs = [
+            (returns, other)
+            for cell, returns in cells.items()
+            if cell.method == OURS and (other := cells.get(cell._replace(method=method)))
+        ]
+        for name, score in MEASURES.items() if pairs else ():
+            scores = [(score(curious), score(other)) for curious, other in pairs]
+            found = Counter(verdict(difference(*each)) for each in scores)
+            counts = [str(found[word]) for word in ("better", NOT_TOLD_APART, "worse")]
+            rows.append([method, name, *counts, str(probability_of_improvement(scores))])
+    head = ["against", "measured by", "better", NOT_TOLD_APART, "worse", "chance of a higher run"]
+    title = f"## {OURS.capitalize()} by intervals\n\n{BY_INTERVAL}"
+    return [title, markdown_table(head, rows)] if rows else []
 
 
 def _faster(curious: CellReturns, vanilla: CellReturns, share: float) -> bool:

@@ -1,0 +1,94 @@
+"""Methods beside each other: what intervals say, against closed forms and simulated truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayes_curiosity_ros.experiments.engine.comparisons import (
+    NOT_TOLD_APART,
+    aggregate,
+    difference,
+    median_steps,
+    probability_of_improvement,
+    profile,
+    verdict,
+)
+from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
+from bayes_curiosity_ros.learning.intervals import Interval
+
+SOME = st.lists(st.floats(-100, 100), min_size=2, max_size=12).map(np.array)
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((0.1, 0.3), "better"), ((-0.3, -0.1), "worse"), ((-0.1, 0.3), NOT_TOLD_APART)],
+)
+def test_a_difference_is_told_by_its_interval(interval, said):
+    assert verdict(Interval(0.0, *interval)) == said
+
+
+@given(SOME, SOME)
+def test_a_difference_is_that_of_the_means_and_turns_round(mine, theirs):
+    found, turned = difference(mine, theirs), difference(theirs, mine, seed=1)
+    assert found.value == pytest.approx(
+        float(interquartile_mean(mine) - interquartile_mean(theirs)), abs=1e-9
+    )
+    assert turned.value == pytest.approx(-found.value, abs=1e-9)
+    assert found.lower <= found.upper
+
+
+def test_an_interval_holds_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    pairs = [(rng.normal(1.0, 1.0, 30), rng.normal(0.0, 1.0, 30)) for _ in range(100)]
+    found = [difference(*pair) for pair in pairs]
+    held = sum(each.lower <= 1.0 <= each.upper for each in found)
+    assert 85 <= held <= 100
+    alike = [difference(*(rng.normal(size=30) for _ in range(2))) for _ in range(100)]
+    assert sum(verdict(each) != NOT_TOLD_APART for each in alike) <= 15
+
+
+def test_of_one_task_the_aggregate_is_the_bootstrap():
+    values = np.random.default_rng(0).normal(size=10)
+    one, usual = aggregate([values]), bootstrap(values)
+    assert one.value == usual.value
+    assert (one.lower, one.upper) == pytest.approx((usual.lower, usual.upper), abs=0.05)
+
+
+def test_tasks_are_resampled_one_by_one():
+    # Of two tasks without any spread, no draw can have more of the one than of the other.
+    found = aggregate([np.zeros(10), np.ones(10)])
+    assert (found.lower, found.value, found.upper) == (0.5, 0.5, 0.5)
+
+
+def test_a_profile_counts_the_runs_above_each_level():
+    levels = np.array([-1.0, 0.0, 1.5, 9.0])
+    share, lower, upper = profile([np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 2.0)], levels)
+    np.testing.assert_allclose(share, [1.0, 0.875, 0.75, 0.0])
+    assert (lower <= share).all()
+    assert (share <= upper).all()
+    assert lower[2] < 0.75 < upper[2]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "chance"),
+    [([1, 2, 3], [0, 0], 1.0), ([0, 1], [0, 1], 0.5), ([1, 2], [1, 3], 0.375)],
+)
+def test_the_chance_to_be_above_is_that_of_pairs(mine, theirs, chance):
+    found = probability_of_improvement([(np.array(mine, float), np.array(theirs, float))])
+    assert found.value == pytest.approx(chance)
+    assert 0.0 <= found.lower <= found.value <= found.upper <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "median"),
+    [([3.0, 1.0, 2.0], 2.0), ([1.0, 2.0, INF], 2.0), ([1.0, INF, INF], INF), ([1.0, INF], INF)],
+)
+def test_runs_that_never_got_there_count_as_later_than_all_others(steps, median):
+    found = median_steps(np.array(steps))
+    assert found.value == median
+    assert found.lower <= found.value <= found.upper
+    assert found.upper == (INF if INF in steps else 3.0)
