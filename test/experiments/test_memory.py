@@ -9,9 +9,10 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job
 from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
+from bayes_curiosity_ros.experiments.engine.store import all_rows
 from bayes_curiosity_ros.experiments.memory.analysis import Evaluations, evaluations_of
 from bayes_curiosity_ros.experiments.memory.table import to_markdown
-from support.experiments import CONFIG, prepared
+from support.experiments import CONFIG, RESULTS, prepared
 
 SMALL = f"""
 extends: {CONFIG / "memory.yaml"}
@@ -30,6 +31,7 @@ every_task:
 tasks:
   parked_reach:
     demonstrations: {{count: 40, parallel: 4}}
+    learners: {{sac: {{timesteps: 120, points: 2}}}}
     methods: {{none: {{demonstrated_episodes: 3}}, curiosity: {{demonstrated_episodes: 3}}}}
 only: {{tasks: [parked_reach]}}
 """
@@ -60,11 +62,11 @@ def test_the_table_says_how_many_seeds_got_there():
     assert line.startswith("| reach | sac | none | 5.0k [4.0k, 6.0k] | 1 of 2 | 0.650")
 
 
-def test_the_experiment_is_evaluated_every_2000_steps():
+def test_the_experiment_is_evaluated_every_thousand_steps_or_two():
     settings = load_settings(CONFIG / "memory.yaml")
     for cell in settings.cells():
         values = settings.cell(cell)
-        assert values.timesteps / values.points == 2000
+        assert values.timesteps / values.points == (2000 if cell.task == "grasp" else 1000)
         assert values.learning.options["clipped"]
         assert values.method.demonstrated_episodes == (100 if "parked" in cell.task else 20)
     assert {cell.method for cell in settings.cells()} == {"none", "curiosity"}
@@ -123,3 +125,11 @@ def test_a_run_with_curiosity_in_small(config, tmp_path):
     assert all(np.isfinite(row.evaluation_success_rate) for row in rows)
     assert rows[-1].intrinsic_reward > 0
     assert "| parked_reach | sac | curiosity |" in to_markdown(evaluations_of(rows))
+
+
+def test_the_page_has_the_figures_of_the_committed_rows():
+    made = to_markdown(evaluations_of(all_rows(RESULTS / "memory")))
+    assert (RESULTS / "memory" / "table.md").read_text() == made
+    page = (RESULTS.parent / "docs" / "memory.md").read_text()
+    shown = [line for line in page.splitlines() if "| sac |" in line]
+    assert shown == [line for line in made.splitlines() if "| sac |" in line]
