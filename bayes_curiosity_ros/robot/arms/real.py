@@ -271,7 +271,9 @@ class RealArm(Device):
 
     def _require_free(self) -> None:
         if self._stopped:
-            raise ArmStoppedError(f"the arm was stopped ({self._stopped}); release it first")
+            raise ArmStoppedError(
+                f"the arm was stopped ({self._stopped}); call arm/release to go on"
+            )
 
 
 def _averted(changes: Change) -> frozenset[str]:
