@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bayes_curiosity_ros.experiments.engine.statistics import interquartile_mean
+from bayes_curiosity_ros.experiments.engine.statistics import (
+    TAILS,
+    interquartile_mean,
+    percentile_interval,
+    resampled,
+)
 from bayes_curiosity_ros.learning.intervals import Interval
 
-RESAMPLES = 10_000
-TAILS = (2.5, 97.5)
 NOT_TOLD_APART = "not told apart"
 
 
@@ -27,9 +30,9 @@ def difference(mine: np.ndarray, theirs: np.ndarray, seed: int = 0) -> Interval:
         seed: of the draws.
     """
     rng = np.random.default_rng(seed)
-    drawn = interquartile_mean(_drawn(mine, rng)) - interquartile_mean(_drawn(theirs, rng))
+    drawn = interquartile_mean(resampled(mine, rng)) - interquartile_mean(resampled(theirs, rng))
     value = interquartile_mean(mine) - interquartile_mean(theirs)
-    return _interval(float(value), drawn)
+    return percentile_interval(float(value), drawn)
 
 
 def verdict(difference: Interval) -> str:
@@ -61,7 +64,7 @@ def profile(
         resamples: sets of runs drawn.
     """
     rng = np.random.default_rng(seed)
-    drawn = [_drawn(runs, rng, resamples) for runs in tasks]
+    drawn = [resampled(runs, rng, resamples) for runs in tasks]
 
     def shares(each: Sequence[np.ndarray], level: float) -> np.ndarray:
         return np.mean([(runs > level).mean(-1) for runs in each], axis=0)
@@ -83,11 +86,11 @@ def probability_of_improvement(
     """
     rng = np.random.default_rng(seed)
     drawn = [
-        _chance(_drawn(mine, rng, resamples), _drawn(theirs, rng, resamples))
+        _chance(resampled(mine, rng, resamples), resampled(theirs, rng, resamples))
         for mine, theirs in tasks
     ]
     value = np.mean([_chance(mine[None], theirs[None])[0] for mine, theirs in tasks])
-    return _interval(float(value), np.mean(drawn, axis=0))
+    return percentile_interval(float(value), np.mean(drawn, axis=0))
 
 
 def median_steps(steps: np.ndarray, seed: int = 0) -> Interval:
@@ -100,7 +103,7 @@ def median_steps(steps: np.ndarray, seed: int = 0) -> Interval:
         steps: (seeds,), infinite for runs that never got there.
         seed: of the draws.
     """
-    drawn = _median(_drawn(steps, np.random.default_rng(seed)))
+    drawn = _median(resampled(steps, np.random.default_rng(seed)))
     ordered = np.sort(drawn)
     lower, upper = (ordered[round(end / 100 * (len(ordered) - 1))] for end in TAILS)
     return Interval(float(_median(steps)), float(lower), float(upper))
@@ -120,20 +123,9 @@ def _chance(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return chance
 
 
-def _drawn(values: np.ndarray, rng: np.random.Generator, resamples: int = RESAMPLES) -> np.ndarray:
-    """Sets of runs, drawn with replacement: (resamples, seeds)."""
-    drawn: np.ndarray = values[rng.integers(len(values), size=(resamples, len(values)))]
-    return drawn
-
-
 def _stratified(
     tasks: Sequence[np.ndarray], statistic: Callable[[Sequence[np.ndarray]], np.ndarray], seed: int
 ) -> Interval:
     rng = np.random.default_rng(seed)
-    drawn = statistic([_drawn(runs, rng) for runs in tasks])
-    return _interval(float(statistic(tasks)), drawn)
-
-
-def _interval(value: float, drawn: np.ndarray) -> Interval:
-    lower, upper = np.percentile(drawn, TAILS)
-    return Interval(value, float(lower), float(upper))
+    drawn = statistic([resampled(runs, rng) for runs in tasks])
+    return percentile_interval(float(statistic(tasks)), drawn)

@@ -10,6 +10,9 @@ import numpy as np
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.learning.intervals import FINAL_SHARE, Interval
 
+RESAMPLES = 10_000
+TAILS = (2.5, 97.5)  # in per cent, what an interval leaves out
+
 
 def by_run(rows: Iterable[Row]) -> dict[Cell, dict[int, list[Row]]]:
     """Rows by cell, then by seed, in their order."""
@@ -43,19 +46,27 @@ def interquartile_mean(values: np.ndarray) -> np.ndarray:
     return ordered @ weights / weights.sum()
 
 
-def bootstrap(
-    values: np.ndarray, resamples: int = 10_000, seed: int = 0, level: float = 0.95
-) -> Interval:
-    """The interquartile mean over seeds, with its interval by a percentile bootstrap.
+def resampled(
+    values: np.ndarray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> np.ndarray:
+    """Sets of runs, drawn with replacement: (resamples, seeds)."""
+    drawn: np.ndarray = values[rng.integers(len(values), size=(resamples, len(values)))]
+    return drawn
+
+
+def percentile_interval(value: float, drawn: np.ndarray) -> Interval:
+    """A value with what 95 % of its resampled ones lie in."""
+    lower, upper = np.percentile(drawn, TAILS)
+    return Interval(value, float(lower), float(upper))
+
+
+def bootstrap(values: np.ndarray, resamples: int = RESAMPLES, seed: int = 0) -> Interval:
+    """The interquartile mean over seeds, with its 95 % interval by a percentile bootstrap.
 
     Args:
         values: (seeds,), one per run.
-        resamples: sets of runs drawn with replacement.
+        resamples: sets of runs drawn.
         seed: of the draws.
-        level: share of the resampled means that the interval holds.
     """
-    rng = np.random.default_rng(seed)
-    drawn = values[rng.integers(len(values), size=(resamples, len(values)))]
-    tail = 50 * (1 - level)
-    lower, upper = np.percentile(interquartile_mean(drawn), [tail, 100 - tail])
-    return Interval(float(interquartile_mean(values)), float(lower), float(upper))
+    drawn = resampled(values, np.random.default_rng(seed), resamples)
+    return percentile_interval(float(interquartile_mean(values)), interquartile_mean(drawn))
