@@ -13,8 +13,10 @@ import pytest
 import torch
 
 from bayes_curiosity_interfaces import msg
+from bayes_curiosity_ros.nodes.memory import GIVE_BACK_S
 from benchmarks.faults import __main__ as campaign
 from benchmarks.faults import files, hostile, kills, soak
+from benchmarks.faults.fixed_work import FixedWork
 from benchmarks.faults.ledger import Ledger, Trial
 from benchmarks.faults.loaders import KINDS
 from benchmarks.faults.remains import Remains, same
@@ -116,7 +118,8 @@ def test_a_kill_counts_as_identical_only_with_its_run(capfd):
 
 
 def test_what_a_node_holds_for_a_moment_is_no_growth(monkeypatch):
-    looks = {1: iter([900, 500, 700, 800, 600]), 2: iter([300] * 5)}
+    held = [900, *([700] * (soak.LOOKS - 2)), 500]
+    looks = {1: iter(held), 2: iter([300] * soak.LOOKS)}
 
     def private_kb(pid):
         if pid not in looks:
@@ -124,8 +127,19 @@ def test_what_a_node_holds_for_a_moment_is_no_growth(monkeypatch):
         return next(looks[pid])
 
     monkeypatch.setattr(soak, "private_kb", private_kb)
+    monkeypatch.setattr(soak, "LOOK_S", 0.0)
     found = soak.least_private_kb({"recorder": 1, "arm": 2, "gone": 3})
     assert found == {"recorder": 500, "arm": 300}
+
+
+def test_a_sample_spans_the_time_in_which_freed_memory_is_given_back():
+    assert soak.LOOKS * soak.LOOK_S > GIVE_BACK_S
+
+
+def test_the_same_work_takes_about_the_same_processor_time():
+    with FixedWork() as work:
+        least = min(work.cpu_s() for _ in range(3))
+        assert 0 < least <= min(work.cpu_s() for _ in range(5)) * 3
 
 
 def test_growth_and_drift_are_those_of_the_samples():

@@ -8,7 +8,7 @@ from typing import Any
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK
 
 # Time between two returns of memory to the system, in [s]: each takes a millisecond.
-GIVE_BACK_S = 5.0
+GIVE_BACK_S = 1.0
 
 
 def give_back_now_and_then(node: Any) -> None:

@@ -15,16 +15,17 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
-import numpy as np
-
+from bayes_curiosity_ros.nodes.memory import GIVE_BACK_S
 from benchmarks._report import report
+from benchmarks.faults.fixed_work import FixedWork
 from benchmarks.faults.ledger import Ledger, Trial
 from benchmarks.faults.stack import Run
 
 SAMPLE_S = 5.0
 # Looks at a node's memory for one sample, and the time between two in [s]: what it holds for a
-# moment, such as messages on their way to the disk, is no growth.
-LOOKS, LOOK_S = 5, 0.037
+# moment, such as messages on their way to the disk, is no growth. They span the time in which a
+# node gives back what it has freed; else a sample would tell how long ago it last did.
+LOOKS, LOOK_S = 10, 1.1 * GIVE_BACK_S / 10
 WARM_UP_S = 300.0
 BAR_MB_PER_HOUR = 1.0
 BAR_DRIFT = 0.03
@@ -57,26 +58,16 @@ class Sample:
     segments: frozenset[str] = frozenset()
 
 
-def samples(run: Run, seconds: float) -> Iterator[Sample]:
+def samples(run: Run, seconds: float, work: FixedWork) -> Iterator[Sample]:
     """Look at all nodes every few seconds."""
     began = time.monotonic()
     while (now := time.monotonic() - began) < seconds and run.code is None:
-        steps, work_s, pids = run.steps(), fixed_work_s(), run.pids()
+        steps, work_s, pids = run.steps(), work.cpu_s(), run.pids()
         memory = least_private_kb(pids)
         for node, pid in pids.items():
             with suppress(OSError, KeyError):
                 yield Sample(now, node, memory[node], cpu_s(pid), steps, work_s, segments(pid))
         time.sleep(SAMPLE_S)
-
-
-def fixed_work_s() -> float:
-    """Processor time of a fixed piece of work, as nodes do it: Python and small arrays."""
-    began = time.process_time()
-    vector = np.zeros(64)
-    for number in range(20_000):
-        vector[number % 64] += float(np.dot(vector, vector)) + len(str(number))
-        vector *= 0.5
-    return time.process_time() - began
 
 
 def least_private_kb(pids: Mapping[str, int]) -> dict[str, int]:
@@ -151,8 +142,9 @@ def together(rows: list[Sample]) -> list[Sample]:
 def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> list[Trial]:
     """Soak once: a row per node, one for all, one for what is left in shared memory."""
     shutil.rmtree(output, ignore_errors=True)
-    with Run([*words, "--output", str(output)], output, output.with_suffix(".log")) as run:
-        seen = list(samples(run, seconds))
+    log = output.with_suffix(".log")
+    with FixedWork() as work, Run([*words, "--output", str(output)], output, log) as run:
+        seen = list(samples(run, seconds, work))
         ended = run.code
         if ended is None:
             run.process.send_signal(signal.SIGINT)
