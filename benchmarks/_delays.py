@@ -8,16 +8,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty
+from typing import NamedTuple
 
 from geometry_msgs.msg import PoseStamped
 from tqdm import tqdm
 
+from bayes_curiosity_interfaces.msg import ArmStatus
 from bayes_curiosity_ros.bags.peek import episode_and_step
 from bayes_curiosity_ros.bringup.arguments import defaults
 from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.taps import Tap
 from benchmarks._rigs import rigged
+from support.driver import Driver
 from support.graph import parameters
 
 TYPES = {"arm/state": "ArmState", "action": "Action"}
@@ -26,16 +30,29 @@ SPOT_M = (0.45, 0.1, 0.07)  # of the object
 LEARNER = "bayes_curiosity_ros.nodes.learner_node"
 
 
-def delays_ms(steps: int, folder: Path, asynchronous: bool = True) -> list[float]:
-    """From when each state was published to when the action at it was; an episode's first left
-    out, before which the arm stands.
+class Delays(NamedTuple):
+    """What was seen of a run.
+
+    Attributes:
+        delays_ms: from when each state was published to when the action at it was; without an
+            episode's first, before which the arm stands.
+        releases: how often the arm had stopped, and its operator released it.
+    """
+
+    delays_ms: list[float]
+    releases: int
+
+
+def watch(steps: int, folder: Path, asynchronous: bool = True) -> Delays:
+    """Let SAC learn with an emulated arm, and see how late its actions are.
 
     Args:
         steps: control steps.
         folder: for what the learner writes.
         asynchronous: whether it learns while the arm moves.
     """
-    with rigged("trajectory", {}), BackgroundNode("watcher") as watcher:
+    releases = 0
+    with rigged("trajectory", {}) as rig, BackgroundNode("watcher") as watcher:
         taps = {
             topic: Tap(watcher.node, topic, f"bayes_curiosity_interfaces/msg/{kind}")
             for topic, kind in TYPES.items()
@@ -52,13 +69,26 @@ def delays_ms(steps: int, folder: Path, asynchronous: bool = True) -> list[float
                 for topic, tap in taps.items():
                     for record in tap.take():
                         sent[topic].setdefault(episode_and_step(record.data), record.sent_ns)
+                releases += _release(rig.learner)
                 bar.update(min(len(sent["action"]), steps) - bar.n)
     states = sent["arm/state"]
-    return [
+    found = [
         (action_ns - states[key]) * 1e-6
         for key, action_ns in sent["action"].items()
         if key in states and key[1] > 0
     ]
+    return Delays(found, releases)
+
+
+def _release(operator: Driver) -> bool:
+    """Release an arm that has stopped; whether it had."""
+    newest = None
+    try:
+        while True:
+            newest = operator.status.get_nowait()
+    except Empty:
+        stopped = newest is not None and newest.state in (ArmStatus.STOPPED, ArmStatus.FAULT)
+    return stopped and operator.trigger("release").success
 
 
 def _object() -> PoseStamped:
