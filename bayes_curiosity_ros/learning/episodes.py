@@ -63,6 +63,10 @@ class Episodes:
             for index, length in enumerate(self.lengths)
         ]
 
+    def only(self, chosen: np.ndarray) -> Episodes:
+        """Those of (E,) bool `chosen`."""
+        return Episodes(*(getattr(self, field.name)[chosen] for field in fields(Episodes)))
+
     @staticmethod
     def concatenate(parts: Sequence[Episodes]) -> Episodes:
         """All episodes of all parts, in order."""

@@ -28,6 +28,8 @@ class Pricing(ABC):
 
     def price(self, buffer: Buffer, bonus: Bonus) -> float:
         """Bring a buffer's intrinsic rewards up to date; the mean of those that are new."""
+        if not len(buffer):
+            return 0.0
         new = max(self._priced, buffer.oldest)
         if isinstance(bonus, GatheredBonus) or not self.all_again(buffer):
             self._price_new(buffer, bonus, new)

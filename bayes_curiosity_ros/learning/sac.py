@@ -62,10 +62,17 @@ class SacConfig(OffPolicyConfig):
             actions in the policy's loss.
         shown_share: share of demonstrations in a minibatch, where there are any.
         shown_capacity: demonstrated transitions kept.
+        keep_successes: whether episodes of its own that succeeded are kept among these, too: a
+            rare success is then learnt from in every update.
         relabel: which remembered transitions the bonus prices again: never, bounded, always;
             see `pricing.Relabelling`.
         relabel_per_step: older transitions priced per new one, if bounded.
         separate_critics: whether extrinsic and intrinsic value have an ensemble each.
+        intrinsic_weight: weight of the intrinsic value in what the policy climbs, if so.
+        standardised: whether that value is of bonuses in units of their standard deviation over
+            all that is remembered, if so.
+        fading: whether the policy weighs a standardised value by that deviation, so that it fades
+            as the bonus does.
     """
 
     discount: float = 0.98
@@ -90,9 +97,13 @@ class SacConfig(OffPolicyConfig):
     cloning: float = 0.1
     shown_share: float = 0.5
     shown_capacity: int = 50_000
+    keep_successes: bool = False
     relabel: str = "bounded"
     relabel_per_step: float = 10.0
     separate_critics: bool = False
+    intrinsic_weight: float = 1.0
+    standardised: bool = False
+    fading: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,6 +119,10 @@ class SacConfig(OffPolicyConfig):
                 "must be ≥ 0"
             )
         Relabelling(self.relabel, self.relabel_per_step)  # which checks both
+        if not self.intrinsic_weight >= 0:
+            raise ConfigError(f"intrinsic_weight = {self.intrinsic_weight} must be ≥ 0")
+        if not self.separate_critics and (self.standardised or self.intrinsic_weight != 1.0):
+            raise ConfigError("standardised and intrinsic_weight need separate_critics: true")
 
     @property
     def streams(self) -> int:
@@ -146,12 +161,18 @@ class Sac(OffPolicy):
         self.policy_adam = Adam(self.policy.network.parameters, config.policy_rate, fused=True)
         self.temperature_adam = Adam(self.log_temperature, config.temperature_rate)
         self.updates = torch.zeros((), dtype=torch.int64)
+        self.bonus_unit = torch.ones(())
         self.shown = Buffer("shown", config.shown_capacity, len(center), action_size)
         self._shown_pricing = Relabelling(config.relabel, config.relabel_per_step)
 
     def remember(self, episodes: Episodes) -> None:
         """Keep demonstrations or corrections, to be learnt from at every later update."""
         self.shown.add(episodes)
+
+    def take(self, episodes: Episodes, bonus: Bonus) -> float:
+        if self.config.keep_successes and episodes.succeeded.any():
+            self.remember(episodes.only(episodes.succeeded))
+        return super().take(episodes, bonus)
 
     def explore(self) -> Behaviour:
         if self.warming_up(self.buffer.added):
@@ -167,7 +188,11 @@ class Sac(OffPolicy):
     def price(self, bonus: Bonus) -> float:
         if not isinstance(bonus, GatheredBonus):  # which knows what was just gathered alone
             self._shown_pricing.price(self.shown, bonus)
-        return super().price(bonus)
+        found = super().price(bonus)
+        if self.config.standardised:
+            remembered = [buffer.intrinsic[: len(buffer)] for buffer in (self.buffer, self.shown)]
+            self.bonus_unit.fill_(float(np.concatenate(remembered).std()) or 1.0)
+        return found
 
     def draw(self, updates: int) -> Sequence[tuple[Buffer, np.ndarray]]:
         if not len(self.shown):
@@ -205,11 +230,18 @@ class Sac(OffPolicy):
         following = smaller_of_two(self.target_critics, pairs, config.streams, self.rng)
         if config.soft_targets:
             following[0] -= self.log_temperature.exp() * sample.log_probability
-        rewards = minibatch.rewards.T if config.separate_critics else minibatch.rewards.T.sum(0)
+        rewards = self._rewards(minibatch)
         targets = config.reward_scale * rewards + minibatch.continuation * following
         if config.clipped:
             targets[0].clamp_(config.value_low, config.value_high)
         return targets
+
+    def _rewards(self, minibatch: Minibatch) -> Tensor:
+        """(streams, B), or (B,) where there is one."""
+        extrinsic, intrinsic = minibatch.rewards.T
+        if self.config.separate_critics:
+            return torch.stack([extrinsic, intrinsic / self.bonus_unit])
+        return extrinsic + intrinsic
 
     def _improve_policy(self, minibatch: Minibatch) -> SquashedSample:
         """Up the mean of the critics and of α × entropy, and towards what was demonstrated."""
@@ -218,6 +250,7 @@ class Sac(OffPolicy):
         sample = linearized.draw(self._noise(inputs))
         value = self.critics.linearize(torch.cat([inputs, sample.actions], 1))
         weights = torch.full_like(value.output, -1 / (self.config.critics * size))
+        weights[self.config.critics :] *= self._intrinsic_weight()
         slope = value.input_gradient(weights, inputs.shape[1])
         entropy_weight = float(self.log_temperature.exp()) / size
         mean, log_std = sample.pull_back(slope, entropy_weight)
@@ -227,6 +260,10 @@ class Sac(OffPolicy):
             mean[shown] += self.config.cloning * pull
         self.policy_adam.descend(linearized.vjp(mean, log_std))
         return sample
+
+    def _intrinsic_weight(self) -> float:
+        unit = float(self.bonus_unit) if self.config.fading else 1.0
+        return self.config.intrinsic_weight * unit
 
     def _improve_temperature(self, log_probability: Tensor) -> None:
         wanted = self.config.entropy_per_action * self.policy.action_size
@@ -246,6 +283,7 @@ class Sac(OffPolicy):
             "critics_adam": self.critics_adam,
             "temperature_adam": self.temperature_adam,
             "updates": self.updates,
+            "bonus_unit": self.bonus_unit,
         }
 
     def state_dict(self) -> dict[str, Any]:

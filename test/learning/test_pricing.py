@@ -9,7 +9,7 @@ from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder, EncoderConfig
 from bayes_curiosity_ros.learning.buffer import Buffer
 from bayes_curiosity_ros.learning.gathered import GatheredBonus
-from bayes_curiosity_ros.learning.pricing import Refreshing, Relabelling
+from bayes_curiosity_ros.learning.pricing import RELABELS, Refreshing, Relabelling
 from bayes_curiosity_ros.learning.rollout import UniformAction, run_episodes
 from support.learners import CountingBonus, Identity
 
@@ -26,6 +26,8 @@ class Counted(CountingBonus):
     def evaluate(self, episodes):
         lengths = [len(episode) for episode in episodes]
         assert all(length <= STEPS for length in lengths)
+        assert lengths
+        assert all(lengths)
         self.priced += sum(lengths)
         return np.full(sum(lengths), float(self.updates))
 
@@ -54,6 +56,13 @@ def test_never_leaves_a_transition_at_what_it_was_worth_when_it_came():
     memory, bonus = buffer(), Counted()
     assert grow(memory, Relabelling("never", 10.0), bonus, 6) == 2 * STEPS
     np.testing.assert_array_equal(memory.intrinsic[: 12 * STEPS], np.repeat(range(6), 2 * STEPS))
+
+
+def test_an_empty_memory_has_nothing_to_price():
+    for relabel in RELABELS:
+        bonus = Counted()
+        assert Relabelling(relabel, 10.0).price(buffer(), bonus) == 0.0
+        assert bonus.priced == 0
 
 
 def test_always_prices_the_whole_memory():

@@ -151,9 +151,10 @@ def test_the_two_of_every_stream_are_the_same_members():
     torch.testing.assert_close(found[1], torch.minimum(values[3 + first], values[3 + second]))
 
 
-def test_the_policy_descends_its_loss():
+@pytest.mark.parametrize("apart", [{}, {"separate_critics": True, "intrinsic_weight": 0.2}])
+def test_the_policy_descends_its_loss(apart):
     """One step of the gradient that autograd finds for α log π - mean Q + cloning."""
-    sac, batch = make(cloning=0.3, temperature=0.5), minibatch(shown=3)
+    sac, batch = make(cloning=0.3, temperature=0.5, **apart), minibatch(shown=3)
     flat = sac.policy.network.parameters.clone().requires_grad_()
     state, steps = sac.rng.bit_generator.state, []
     sac.policy_adam.descend = steps.append
@@ -164,7 +165,8 @@ def test_the_policy_descends_its_loss():
     output = torch.relu(batch.inputs @ weight + bias) @ flat[24:72].view(8, 6) + flat[72:]
     mean, log_std = output.chunk(2, 1)
     sample = SquashedSample.draw(mean, log_std.clamp(-5, 2), noise)
-    value = sac.critics(torch.cat([batch.inputs, sample.actions], 1)).mean(0)
+    values = sac.critics(torch.cat([batch.inputs, sample.actions], 1))
+    value = values[:3].mean(0) + (0.2 * values[3:].mean(0) if apart else 0.0)
     loss = (0.5 * sample.log_probability - value).mean()
     pull = ((mean[-3:].tanh() - batch.actions[-3:]) ** 2).sum(1).mean()
     (loss + 0.3 * pull).backward()
@@ -201,6 +203,16 @@ def test_without_demonstrations_all_of_it_is_fresh():
     assert len(batch.inputs) == 16
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_its_own_successes_may_be_kept_among_the_demonstrations(keep):
+    sac, episodes = identity_sac(keep_successes=keep), shown_episodes(3)
+    succeeded = np.array([False, True, False])
+    sac.update(dataclasses.replace(episodes, succeeded=succeeded), NoBonus())
+    assert len(sac.buffer) == episodes.steps
+    kept = episodes.actions[1][episodes.mask[1]] if keep else np.empty((0, 1))
+    np.testing.assert_allclose(sac.shown.log.kept()["action"], kept.clip(-1, 1), rtol=1e-6)
+
+
 def test_demonstrations_replace_the_warm_up():
     sac = identity_sac(warmup_steps=100)
     assert isinstance(sac.explore(), UniformAction)
@@ -227,6 +239,23 @@ def test_demonstrations_are_priced_too():
     assert (sac.shown.intrinsic[: len(sac.shown)] > 0).all()
 
 
+def test_a_standardised_bonus_is_in_units_of_its_deviation_over_all_that_is_remembered():
+    sac = identity_sac(separate_critics=True, standardised=True)
+    sac.remember(shown_episodes())
+    sac.update(shown_episodes(1, seed=1), CountingBonus())
+    kept = [buffer.intrinsic[: len(buffer)] for buffer in (sac.buffer, sac.shown)]
+    (batch, *_) = sac._minibatches(sac.draw(1))
+    extrinsic, intrinsic = sac._rewards(batch)
+    torch.testing.assert_close(extrinsic, batch.rewards[:, 0])
+    torch.testing.assert_close(intrinsic, batch.rewards[:, 1] / np.concatenate(kept).std())
+
+
+def test_a_bonus_that_pays_nothing_can_be_standardised():
+    sac = identity_sac(separate_critics=True, standardised=True)
+    sac.update(shown_episodes(1), NoBonus())
+    assert sac.bonus_unit == 1.0
+
+
 def test_the_clock_is_no_terminal_state():
     sac = identity_sac()
     sac.buffer.add(shown_episodes())
@@ -245,6 +274,8 @@ def test_the_clock_is_no_terminal_state():
         {"relabel": "sometimes"},
         {"relabel_per_step": -1.0},
         {"policy_delay": 0},
+        {"intrinsic_weight": -1.0},
+        {"standardised": True},
         {"polyak": 0.0},
     ],
 )

@@ -27,6 +27,14 @@ from bayes_curiosity_ros.learning.preparation import ImitationConfig, Preparatio
 from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
 from bayes_curiosity_ros.tasks.registry import TASKS
 
+# Options of learners that are younger than stored results, with their defaults.
+LATE_OPTIONS = {
+    "intrinsic_weight": 1.0,
+    "standardised": False,
+    "fading": False,
+    "keep_successes": False,
+}
+
 
 @dataclass(frozen=True)
 class LearnerSettings:
@@ -141,6 +149,9 @@ class CellSettings:
         ):
             if not values[part][name]:
                 del values[part][name]
+        options = values["learning"]["options"]
+        for name in [name for name, value in LATE_OPTIONS.items() if options.get(name) == value]:
+            del options[name]
         late = ("embedding_from", "options", "shown")
         return {key: value for key, value in values.items() if value or key not in late}
 
