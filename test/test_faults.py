@@ -152,6 +152,11 @@ def test_growth_and_drift_are_those_of_the_samples():
     assert abs(soak.drift(machine)) < 0.2  # the machine is slower, not the node
 
 
+def test_an_old_stack_is_compared_with_a_fresh_one_over_all_turns():
+    turns = [(soak.Pace(90, 1.0), soak.Pace(100, 1.0)), (soak.Pace(180, 2.0), soak.Pace(100, 1.0))]
+    assert soak.aged(turns) == pytest.approx(-0.1)
+
+
 def test_the_campaign_is_no_everyday_benchmark():
     folder = Path(importlib.import_module("benchmarks").__file__).parent
     assert not (folder / "faults.py").exists()  # `make bench` runs files, not folders

@@ -67,12 +67,9 @@ class SacConfig(OffPolicyConfig):
         relabel: which remembered transitions the bonus prices again: never, bounded, always;
             see `pricing.Relabelling`.
         relabel_per_step: older transitions priced per new one, if bounded.
-        separate_critics: whether extrinsic and intrinsic value have an ensemble each.
-        intrinsic_weight: weight of the intrinsic value in what the policy climbs, if so.
-        standardised: whether that value is of bonuses in units of their standard deviation over
-            all that is remembered, if so.
-        fading: whether the policy weighs a standardised value by that deviation, so that it fades
-            as the bonus does.
+        separate_critics: whether extrinsic and intrinsic value have an ensemble each. The
+            intrinsic one is of bonuses in units of their standard deviation over all that is
+            remembered: a small bonus is learnt as well as a large one, and counts as what it is.
     """
 
     discount: float = 0.98
@@ -101,9 +98,6 @@ class SacConfig(OffPolicyConfig):
     relabel: str = "bounded"
     relabel_per_step: float = 10.0
     separate_critics: bool = False
-    intrinsic_weight: float = 1.0
-    standardised: bool = False
-    fading: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,10 +113,6 @@ class SacConfig(OffPolicyConfig):
                 "must be ≥ 0"
             )
         Relabelling(self.relabel, self.relabel_per_step)  # which checks both
-        if not self.intrinsic_weight >= 0:
-            raise ConfigError(f"intrinsic_weight = {self.intrinsic_weight} must be ≥ 0")
-        if not self.separate_critics and (self.standardised or self.intrinsic_weight != 1.0):
-            raise ConfigError("standardised and intrinsic_weight need separate_critics: true")
 
     @property
     def streams(self) -> int:
@@ -189,7 +179,7 @@ class Sac(OffPolicy):
         if not isinstance(bonus, GatheredBonus):  # which knows what was just gathered alone
             self._shown_pricing.price(self.shown, bonus)
         found = super().price(bonus)
-        if self.config.standardised:
+        if self.config.separate_critics:
             remembered = [buffer.intrinsic[: len(buffer)] for buffer in (self.buffer, self.shown)]
             self.bonus_unit.fill_(float(np.concatenate(remembered).std()) or 1.0)
         return found
@@ -250,7 +240,7 @@ class Sac(OffPolicy):
         sample = linearized.draw(self._noise(inputs))
         value = self.critics.linearize(torch.cat([inputs, sample.actions], 1))
         weights = torch.full_like(value.output, -1 / (self.config.critics * size))
-        weights[self.config.critics :] *= self._intrinsic_weight()
+        weights[self.config.critics :] *= self.bonus_unit
         slope = value.input_gradient(weights, inputs.shape[1])
         entropy_weight = float(self.log_temperature.exp()) / size
         mean, log_std = sample.pull_back(slope, entropy_weight)
@@ -260,10 +250,6 @@ class Sac(OffPolicy):
             mean[shown] += self.config.cloning * pull
         self.policy_adam.descend(linearized.vjp(mean, log_std))
         return sample
-
-    def _intrinsic_weight(self) -> float:
-        unit = float(self.bonus_unit) if self.config.fading else 1.0
-        return self.config.intrinsic_weight * unit
 
     def _improve_temperature(self, log_probability: Tensor) -> None:
         wanted = self.config.entropy_per_action * self.policy.action_size

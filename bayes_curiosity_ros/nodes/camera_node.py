@@ -21,6 +21,7 @@ from bayes_curiosity_ros.nodes.conversions.arm_states import arm_state_of_messag
 from bayes_curiosity_ros.nodes.conversions.images import camera_info_of, images_of_frame
 from bayes_curiosity_ros.nodes.conversions.values import stamp_of
 from bayes_curiosity_ros.nodes.device_node import DIAGNOSTICS_S, DeviceNode
+from bayes_curiosity_ros.nodes.memory import give_back_now_and_then
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, SENSOR_QOS, OverridableTopics
 from bayes_curiosity_ros.nodes.run import run_node
@@ -58,6 +59,7 @@ class CameraNode(OverridableTopics, DeviceNode):
         self._depth, self._depth_info = self._image_publishers("depth", qos)
         self._glances = CameraGlances(self, simulated)
         self._create_inputs()
+        give_back_now_and_then(self)
         self.create_guard(DIAGNOSTICS_S, self._diagnose)
         if self.config.autostart:
             self.start()

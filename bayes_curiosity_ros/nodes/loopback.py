@@ -23,6 +23,8 @@ FAST_DDS = "rmw_fastrtps_cpp"
 # Jazzy's Fast DDS 2 knows the first variable, its successors the second, and each an element of
 # the profile by a name of its own: what the files' names end with.
 PROFILE_VARIABLES = {"FASTRTPS_DEFAULT_PROFILES_FILE": "", "FASTDDS_DEFAULT_PROFILES_FILE": "_3"}
+# ROS sets how queues keep memory itself, unless it is told that a profile does.
+ALL_OF_PROFILE = {"RMW_FASTRTPS_USE_QOS_FROM_XML": "1"}
 # Whoever sets one of these has plans of their own for discovery.
 OTHER_PLANS = (
     *PROFILE_VARIABLES,
@@ -46,7 +48,8 @@ def bind_to_loopback(environment: MutableMapping[str, str] = os.environ) -> None
     stay_on_this_machine(environment)
     name, here = DISCOVERY_RANGE
     if _is_bound(environment) and environment[name] != AS_PROFILE_SAYS:
-        for variable in PROFILE_VARIABLES:  # of a process that started us, but for another range
+        # Of a process that started us, but for another range.
+        for variable in (*PROFILE_VARIABLES, *ALL_OF_PROFILE):
             environment.pop(variable, None)
     planned = any(environment.get(variable, "0") not in ("", "0") for variable in OTHER_PLANS)
     stays = environment[name] == here and not planned
@@ -80,7 +83,7 @@ def _is_bound(environment: Mapping[str, str]) -> bool:
 def _profiles(environment: Mapping[str, str]) -> dict[str, str]:
     """Our profile by variable; LOCALHOST would not listen to the wish for no shared memory."""
     name = "loopback_udp" if UDP_ONLY.items() <= environment.items() else "loopback"
-    return {
+    return ALL_OF_PROFILE | {
         variable: str(shared("config/dds", f"{name}{ending}.xml"))
         for variable, ending in PROFILE_VARIABLES.items()
     }

@@ -9,13 +9,15 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from bayes_curiosity_ros.nodes.memory import GIVE_BACK_S
+from benchmarks._domain import private_domain
 from benchmarks._report import report
 from benchmarks.faults.fixed_work import FixedWork
 from benchmarks.faults.ledger import Ledger, Trial
@@ -30,6 +32,10 @@ WARM_UP_S = 300.0
 BAR_MB_PER_HOUR = 1.0
 BAR_DRIFT = 0.03
 ENDLESS = 100_000_000
+# Turns of the old stack and of a fresh one at the end, and of each the time that it has to get
+# going and that it is watched for, in [s]. Nodes that stand still for 20 s are given up by DDS.
+TURNS, SETTLE_S, WATCH_S = 10, 2.0, 11.0
+FRESH_STEPS, FRESH_S = 20_000, 180.0  # a fresh stack's first steps, and the time for them
 SHARED_MEMORY = Path("/dev/shm")
 SEGMENT = re.compile(r"/dev/shm/(fastrtps_[0-9a-f]{16})\b")
 
@@ -139,14 +145,71 @@ def together(rows: list[Sample]) -> list[Sample]:
     ]
 
 
+class Pace(NamedTuple):
+    """What a stack did in one turn or in several: control steps, and processor time in [s]."""
+
+    steps: int
+    cpu_s: float
+
+    def __truediv__(self, other: Pace) -> float:
+        """Steps per processor time, as a ratio to another's."""
+        return (self.steps / self.cpu_s) / (other.steps / other.cpu_s)
+
+
+def turn(run: Run) -> Pace:
+    """What a stack does that stood still, and stands still again."""
+    run.signal(signal.SIGCONT)
+    time.sleep(SETTLE_S)
+    steps, began_s = run.steps(), _cpu_s(run)
+    time.sleep(WATCH_S)
+    found = Pace(run.steps() - steps, _cpu_s(run) - began_s)
+    run.signal(signal.SIGSTOP)
+    return found
+
+
+def pooled(turns: Sequence[Pace]) -> Pace:
+    """All turns of a stack as one."""
+    return Pace(sum(each.steps for each in turns), sum(each.cpu_s for each in turns))
+
+
+def _cpu_s(run: Run) -> float:
+    return sum(cpu_s(pid) for pid in run.pids().values())
+
+
+def aged(turns: Sequence[tuple[Pace, Pace]]) -> float:
+    """Relative change of steps per processor time from a fresh stack to the old one."""
+    old, fresh = (pooled(side) for side in zip(*turns, strict=True))
+    return old / fresh - 1.0
+
+
+def by_age(old: Run, words: list[str], output: Path) -> list[tuple[Pace, Pace]]:
+    """What an old stack and a fresh one do in turns.
+
+    A machine's own speed changes by more in half an hour than a stack's may.
+    """
+    private_domain()
+    with Run([*words, "--output", str(output)], output, output.with_suffix(".log")) as fresh:
+        if not fresh.wait_for_steps(FRESH_STEPS, time.monotonic() + FRESH_S):
+            raise RuntimeError(f"a fresh stack made no {FRESH_STEPS} steps within {FRESH_S} s")
+        for run in (old, fresh):
+            run.signal(signal.SIGSTOP)
+        try:
+            return [(turn(old), turn(fresh)) for _ in range(TURNS)]
+        finally:
+            for run in (old, fresh):
+                run.signal(signal.SIGCONT)
+
+
 def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> list[Trial]:
     """Soak once: a row per node, one for all, one for what is left in shared memory."""
-    shutil.rmtree(output, ignore_errors=True)
+    for folder in (output, output.with_name("fresh")):
+        shutil.rmtree(folder, ignore_errors=True)
     log = output.with_suffix(".log")
     with FixedWork() as work, Run([*words, "--output", str(output)], output, log) as run:
         seen = list(samples(run, seconds, work))
-        ended = run.code
+        ended, turns = run.code, []
         if ended is None:
+            turns = by_age(run, words, output.with_name("fresh"))
             run.process.send_signal(signal.SIGINT)
             run.wait(time.monotonic() + 60.0)
     _keep(seen, output.with_suffix(".csv"))
@@ -160,8 +223,11 @@ def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> l
         rows.append(Trial("soak", node, 1, f"{growth:.2f}", seconds, f"{drift(mine):+.4f}"))
     every = together(warm)
     steps = every[-1].steps - every[0].steps if every else 0
-    note = f"{steps} steps after the warm-up; exit code {ended if ended is not None else 'none'}"
-    rows.append(Trial("soak", "all", 1, f"{drift(every) if every else 0.0:+.4f}", seconds, note))
+    each = " ".join(f"{old / fresh - 1:+.3f}" for old, fresh in turns)
+    note = f"{steps} steps after the warm-up; exit code {ended if ended is not None else 'none'}; "
+    note += f"turns {each}; last third against the first {drift(every) if every else 0.0:+.4f}"
+    slower = aged(turns) if turns else -1.0
+    rows.append(Trial("soak", "all", 1, f"{slower:+.4f}", seconds, note))
     rows.append(Trial("soak", "shared memory", 1, str(len(left)), seconds, " ".join(left)[:500]))
     return rows
 
@@ -210,7 +276,7 @@ def tell(trials: list[Trial]) -> None:
             report(
                 "faults/soak/steps_per_cpu_s", max(abs(float(t.outcome)), 1e-4), BAR_DRIFT,
                 unit="relative change", higher_is_better=False,
-                note=f"last third against the first: {t.outcome}; {t.note}; peer: the bar",
+                note=f"against a fresh stack: {t.outcome}; {t.note}; peer: the bar",
             )  # fmt: skip
         if t.name == "shared memory":
             report(

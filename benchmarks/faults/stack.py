@@ -127,6 +127,12 @@ class Run:
             time.sleep(LOOK_S)
         return True
 
+    def signal(self, number: int) -> None:
+        """Send a signal to it and to its nodes."""
+        for pid in (self.process.pid, *self.pids().values()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def wait(self, deadline: float) -> int | None:
         """Wait until it ends by itself; its exit code, None if it did not."""
         with suppress(subprocess.TimeoutExpired):

@@ -89,7 +89,8 @@ def test_few_demonstrations_are_none_five_and_twenty():
     for cell in settings.cells():
         name, _, count = cell.method.partition("_")
         method = settings.cell(cell).method
-        assert method.bonus == name
+        assert method.bonus == {"placebo": "curiosity"}.get(name, name)
+        assert method.shuffled == (name == "placebo")
         assert method.demonstrated_episodes == int(count or 20)
 
 

@@ -151,10 +151,12 @@ def test_the_two_of_every_stream_are_the_same_members():
     torch.testing.assert_close(found[1], torch.minimum(values[3 + first], values[3 + second]))
 
 
-@pytest.mark.parametrize("apart", [{}, {"separate_critics": True, "intrinsic_weight": 0.2}])
+@pytest.mark.parametrize("apart", [False, True])
 def test_the_policy_descends_its_loss(apart):
     """One step of the gradient that autograd finds for α log π - mean Q + cloning."""
-    sac, batch = make(cloning=0.3, temperature=0.5, **apart), minibatch(shown=3)
+    sac = make(cloning=0.3, temperature=0.5, separate_critics=apart)
+    batch = minibatch(shown=3)
+    sac.bonus_unit.fill_(0.2)
     flat = sac.policy.network.parameters.clone().requires_grad_()
     state, steps = sac.rng.bit_generator.state, []
     sac.policy_adam.descend = steps.append
@@ -239,8 +241,8 @@ def test_demonstrations_are_priced_too():
     assert (sac.shown.intrinsic[: len(sac.shown)] > 0).all()
 
 
-def test_a_standardised_bonus_is_in_units_of_its_deviation_over_all_that_is_remembered():
-    sac = identity_sac(separate_critics=True, standardised=True)
+def test_a_separate_value_is_of_bonuses_in_units_of_their_deviation_over_all_that_is_remembered():
+    sac = identity_sac(separate_critics=True)
     sac.remember(shown_episodes())
     sac.update(shown_episodes(1, seed=1), CountingBonus())
     kept = [buffer.intrinsic[: len(buffer)] for buffer in (sac.buffer, sac.shown)]
@@ -250,8 +252,8 @@ def test_a_standardised_bonus_is_in_units_of_its_deviation_over_all_that_is_reme
     torch.testing.assert_close(intrinsic, batch.rewards[:, 1] / np.concatenate(kept).std())
 
 
-def test_a_bonus_that_pays_nothing_can_be_standardised():
-    sac = identity_sac(separate_critics=True, standardised=True)
+def test_a_bonus_that_pays_nothing_has_a_unit_all_the_same():
+    sac = identity_sac(separate_critics=True)
     sac.update(shown_episodes(1), NoBonus())
     assert sac.bonus_unit == 1.0
 
@@ -274,8 +276,6 @@ def test_the_clock_is_no_terminal_state():
         {"relabel": "sometimes"},
         {"relabel_per_step": -1.0},
         {"policy_delay": 0},
-        {"intrinsic_weight": -1.0},
-        {"standardised": True},
         {"polyak": 0.0},
     ],
 )

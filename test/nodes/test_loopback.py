@@ -29,6 +29,7 @@ RANGE = DISCOVERY_RANGE[0]
 BOUND = {
     "FASTRTPS_DEFAULT_PROFILES_FILE": str(shared("config/dds", "loopback.xml")),
     "FASTDDS_DEFAULT_PROFILES_FILE": str(shared("config/dds", "loopback_3.xml")),
+    "RMW_FASTRTPS_USE_QOS_FROM_XML": "1",
     RANGE: "SYSTEM_DEFAULT",
 }
 # A node of somebody else's: it calls the arm, and hears it.

@@ -28,12 +28,7 @@ from bayes_curiosity_ros.tasks.demonstrations import DemonstrationConfig
 from bayes_curiosity_ros.tasks.registry import TASKS
 
 # Options of learners that are younger than stored results, with their defaults.
-LATE_OPTIONS = {
-    "intrinsic_weight": 1.0,
-    "standardised": False,
-    "fading": False,
-    "keep_successes": False,
-}
+LATE_OPTIONS = {"keep_successes": False}
 
 
 @dataclass(frozen=True)
