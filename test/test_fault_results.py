@@ -1,10 +1,12 @@
 """What docs/benchmarks.md says of the fault campaign is what its committed trials say."""
 
+import csv
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from benchmarks.faults import soak
 from benchmarks.faults.ledger import Ledger
 
 ROOT = Path(__file__).parent.parent
@@ -62,3 +64,15 @@ def test_the_soak():
     assert f"in [MB/h] after five minutes: {words}" in PAGE
     assert f"steps per processor time changed by {100 * float(drift):+.1f} %" in PAGE
     assert f"{left} files were left in shared memory" in PAGE
+
+
+def test_the_soaks_growth_is_that_of_its_samples():
+    with (ROOT / "results/faults/soak.csv").open() as file:
+        samples = [
+            soak.Sample(float(row["time_s"]), row["node"], int(row["private_kb"]), 0.0, 0)
+            for row in csv.DictReader(file)
+        ]
+    warm = [sample for sample in samples if sample.time_s >= soak.WARM_UP_S]
+    for trial in LEDGER.of("soak"):
+        if mine := [sample for sample in warm if sample.node == trial.name]:
+            assert trial.outcome == f"{soak.mb_per_hour(mine):.2f}"

@@ -146,6 +146,9 @@ def test_growth_and_drift_are_those_of_the_samples():
     rows = [soak.Sample(60.0 * i, "arm", 1000 + 1024 * i, 2.0 * i, 100 * i) for i in range(30)]
     assert soak.mb_per_hour(rows) == pytest.approx(60.0)
     assert soak.drift(rows) == pytest.approx(0.0)
+    held = np.random.default_rng(0).exponential(3000, 300)
+    noisy = [soak.Sample(5.0 * i, "arm", int(1000 + 10 * i + held[i]), 0.0, 0) for i in range(300)]
+    assert soak.mb_per_hour(noisy) == pytest.approx(10 / 1024 * 720, abs=1.0)
     slower = [soak.Sample(1.0 * i, "arm", 0, i + i**2 / 30, 100 * i) for i in range(30)]
     assert soak.drift(slower) < -0.2
     machine = [soak.Sample(1.0 * i, "arm", 0, i * (1 + i), 100 * i, 1 + 2 * i) for i in range(30)]

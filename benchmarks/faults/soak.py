@@ -103,12 +103,24 @@ def cpu_s(pid: int) -> float:
 
 
 def mb_per_hour(rows: list[Sample]) -> float:
-    """Growth of a node's memory: the median slope over all pairs of samples (Theil and Sen)."""
+    """Growth of what a node keeps: the median slope (Theil and Sen) of the least of each minute.
+
+    A recorder holds some MB more or less from one moment to the next; over half an hour that
+    alone would make slopes of several MB/h, up or down.
+    """
     slopes = [
         (b.private_kb - a.private_kb) / 1024 / (b.time_s - a.time_s) * 3600
-        for a, b in combinations(rows, 2)
+        for a, b in combinations(least_of_minutes(rows), 2)
     ]
     return statistics.median(slopes) if slopes else 0.0
+
+
+def least_of_minutes(rows: list[Sample]) -> list[Sample]:
+    """Of each minute's samples of a node, the one with the least memory."""
+    minutes: dict[int, list[Sample]] = {}
+    for row in rows:
+        minutes.setdefault(int(row.time_s // 60), []).append(row)
+    return [min(some, key=lambda row: row.private_kb) for some in minutes.values()]
 
 
 def drift(rows: list[Sample]) -> float:
