@@ -63,8 +63,10 @@ def test_a_node_is_regained_from_among_strangers_who_answer_sooner(
     if there:
         background.node.create_service(Claim, "curiosity/claim", answer)
     claim = NodeClaim(learner.node, learner.waiter, "curiosity", RUN)
-    count = partial(learner.node.count_services, "curiosity/claim")
-    wait_for(lambda: count() == 1 + there, "nodes")
+    # Where requests go, which is what peers are known by: replies may be heard of sooner.
+    request = f"rq{learner.node.resolve_service_name('curiosity/claim')}Request"
+    readers = partial(learner.node.get_subscriptions_info_by_topic, request, True)
+    wait_for(lambda: len(readers()) == 1 + there, "nodes")
     peers = Peers(learner.node, ["curiosity/claim"])
     peers.meet()
     claim.regain(WAIT_S, peers)

@@ -54,12 +54,14 @@ def test_it_goes_where_it_is_told_and_stands_when_nothing_comes(gen3, make, back
     arm = make("ros2_kortex", **changes)
     assert isinstance(arm, Arm)
     states = inbox(background, JointState, "/joint_states", 10)
-    for sign in (1.0, 1.0, 1.0, -1.0, -1.0, -1.0):
-        executed = arm.move(np.full(6, 0.01 * sign), 0.0, WAIT_S)
-        if (
-            "settle_s" in changes
-        ):  # else a busy machine, late with a step, lengthens the one before
-            np.testing.assert_allclose(executed.deltas, 0.01 * sign, rtol=0.05)
+    for sign in (1.0, -1.0):
+        steps = [arm.move(np.full(6, 0.01 * sign), 0.0, WAIT_S).deltas for _ in range(3)]
+        # Else a busy machine, late with a step, lengthens the one before. A stream that is held up
+        # stands, and seems to have ended; the next step has what it lacks.
+        if "settle_s" in changes:
+            streamed = changes.get("interface") == "forward_position"
+            found, wanted = (sum(steps), 0.03) if streamed else (steps, 0.01)
+            np.testing.assert_allclose(found, wanted * sign, rtol=0.05)
     # Nobody stops it: what was the last step ends by itself, and a stream ends in rest.
     wait_for(lambda: not any(_newest(states).velocity), "standstill")
     arm.stop("enough")
