@@ -9,33 +9,27 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 from bayes_curiosity_ros.nodes.memory import GIVE_BACK_S
-from benchmarks._domain import private_domain
 from benchmarks._report import report
 from benchmarks.faults.fixed_work import FixedWork
 from benchmarks.faults.ledger import Ledger, Trial
 from benchmarks.faults.stack import Run
 
-SAMPLE_S = 5.0
-# Looks at a node's memory for one sample, and the time between two in [s]: what it holds for a
-# moment, such as messages on their way to the disk, is no growth. They span the time in which a
-# node gives back what it has freed; else a sample would tell how long ago it last did.
-LOOKS, LOOK_S = 10, 1.1 * GIVE_BACK_S / 10
+SAMPLE_S = 30.0
+# The learner stands still for so long in [s] before memory is looked at: all that was on its way
+# has then come, and what nodes have freed they have given back.
+STILL_S = 3.0 * GIVE_BACK_S
+LEARNER = "learner"
 WARM_UP_S = 300.0
 BAR_MB_PER_HOUR = 1.0
 BAR_DRIFT = 0.03
 ENDLESS = 100_000_000
-# Turns of the old stack and of a fresh one at the end, and of each the time that it has to get
-# going and that it is watched for, in [s]. Nodes that stand still for 20 s are given up by DDS.
-TURNS, SETTLE_S, WATCH_S = 10, 2.0, 11.0
-FRESH_STEPS, FRESH_S = 20_000, 180.0  # a fresh stack's first steps, and the time for them
 SHARED_MEMORY = Path("/dev/shm")
 SEGMENT = re.compile(r"/dev/shm/(fastrtps_[0-9a-f]{16})\b")
 
@@ -47,7 +41,7 @@ class Sample:
     Attributes:
         time_s: time since the run began.
         node: name of the node.
-        private_kb: memory that is the node's alone and was written to, the least of some looks.
+        private_kb: memory that is the node's alone and was written to, while nothing is under way.
         cpu_s: processor time that it has used.
         steps: control steps of the run so far.
         work_s: processor time that a fixed piece of work takes us at this moment: neighbours
@@ -65,27 +59,36 @@ class Sample:
 
 
 def samples(run: Run, seconds: float, work: FixedWork) -> Iterator[Sample]:
-    """Look at all nodes every few seconds."""
+    """Look at all nodes now and then."""
     began = time.monotonic()
     while (now := time.monotonic() - began) < seconds and run.code is None:
         steps, work_s, pids = run.steps(), work.cpu_s(), run.pids()
-        memory = least_private_kb(pids)
-        for node, pid in pids.items():
-            with suppress(OSError, KeyError):
-                yield Sample(now, node, memory[node], cpu_s(pid), steps, work_s, segments(pid))
-        time.sleep(SAMPLE_S)
+        used = {node: cpu_s(pid) for node, pid in pids.items() if Path(f"/proc/{pid}").exists()}
+        with standing_still(pids.get(LEARNER)):
+            for node, pid in pids.items():
+                with suppress(OSError, ValueError, KeyError):
+                    memory, shared = private_kb(pid), segments(pid)
+                    yield Sample(now, node, memory, used[node], steps, work_s, shared)
+        time.sleep(max(began + now + SAMPLE_S - time.monotonic(), 0.0))
 
 
-def least_private_kb(pids: Mapping[str, int]) -> dict[str, int]:
-    """The memory of processes in [kB], by name: the least of some looks; without those gone."""
-    least: dict[str, int] = {}
-    for _ in range(LOOKS):
-        for node, pid in pids.items():
-            with suppress(OSError, ValueError):
-                now = private_kb(pid)
-                least[node] = min(least.get(node, now), now)
-        time.sleep(LOOK_S)
-    return least
+@contextmanager
+def standing_still(pid: int | None) -> Iterator[None]:
+    """Stop a process for a while, and go on with it.
+
+    A recorder holds some MB more or less from one moment to the next: over half an hour that alone
+    makes slopes of several MB/h, up or down. When nobody sends, its memory is the same to some kB.
+    """
+    with suppress(ProcessLookupError):
+        if pid is not None:
+            os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(STILL_S)
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            if pid is not None:
+                os.kill(pid, signal.SIGCONT)
 
 
 def private_kb(pid: int) -> int:
@@ -103,30 +106,19 @@ def cpu_s(pid: int) -> float:
 
 
 def mb_per_hour(rows: list[Sample]) -> float:
-    """Growth of what a node keeps: the median slope (Theil and Sen) of the least of each minute.
-
-    A recorder holds some MB more or less from one moment to the next; over half an hour that
-    alone would make slopes of several MB/h, up or down.
-    """
+    """Growth of a node's memory: the median slope between two samples (Theil and Sen)."""
     slopes = [
         (b.private_kb - a.private_kb) / 1024 / (b.time_s - a.time_s) * 3600
-        for a, b in combinations(least_of_minutes(rows), 2)
+        for a, b in combinations(rows, 2)
     ]
     return statistics.median(slopes) if slopes else 0.0
-
-
-def least_of_minutes(rows: list[Sample]) -> list[Sample]:
-    """Of each minute's samples of a node, the one with the least memory."""
-    minutes: dict[int, list[Sample]] = {}
-    for row in rows:
-        minutes.setdefault(int(row.time_s // 60), []).append(row)
-    return [min(some, key=lambda row: row.private_kb) for some in minutes.values()]
 
 
 def drift(rows: list[Sample]) -> float:
     """Change of steps per processor time, of the last third against the first.
 
-    Processor time is counted in pieces of the fixed work.
+    Processor time is counted in pieces of the fixed work: a machine's own speed changes by more
+    in half an hour than a stack's may.
     """
     third = len(rows) // 3
     before, after = (_steps_per_work(part) for part in (rows[: third + 1], rows[-third - 1 :]))
@@ -157,71 +149,14 @@ def together(rows: list[Sample]) -> list[Sample]:
     ]
 
 
-class Pace(NamedTuple):
-    """What a stack did in one turn or in several: control steps, and processor time in [s]."""
-
-    steps: int
-    cpu_s: float
-
-    def __truediv__(self, other: Pace) -> float:
-        """Steps per processor time, as a ratio to another's."""
-        return (self.steps / self.cpu_s) / (other.steps / other.cpu_s)
-
-
-def turn(run: Run) -> Pace:
-    """What a stack does that stood still, and stands still again."""
-    run.signal(signal.SIGCONT)
-    time.sleep(SETTLE_S)
-    steps, began_s = run.steps(), _cpu_s(run)
-    time.sleep(WATCH_S)
-    found = Pace(run.steps() - steps, _cpu_s(run) - began_s)
-    run.signal(signal.SIGSTOP)
-    return found
-
-
-def pooled(turns: Sequence[Pace]) -> Pace:
-    """All turns of a stack as one."""
-    return Pace(sum(each.steps for each in turns), sum(each.cpu_s for each in turns))
-
-
-def _cpu_s(run: Run) -> float:
-    return sum(cpu_s(pid) for pid in run.pids().values())
-
-
-def aged(turns: Sequence[tuple[Pace, Pace]]) -> float:
-    """Relative change of steps per processor time from a fresh stack to the old one."""
-    old, fresh = (pooled(side) for side in zip(*turns, strict=True))
-    return old / fresh - 1.0
-
-
-def by_age(old: Run, words: list[str], output: Path) -> list[tuple[Pace, Pace]]:
-    """What an old stack and a fresh one do in turns.
-
-    A machine's own speed changes by more in half an hour than a stack's may.
-    """
-    private_domain()
-    with Run([*words, "--output", str(output)], output, output.with_suffix(".log")) as fresh:
-        if not fresh.wait_for_steps(FRESH_STEPS, time.monotonic() + FRESH_S):
-            raise RuntimeError(f"a fresh stack made no {FRESH_STEPS} steps within {FRESH_S} s")
-        for run in (old, fresh):
-            run.signal(signal.SIGSTOP)
-        try:
-            return [(turn(old), turn(fresh)) for _ in range(TURNS)]
-        finally:
-            for run in (old, fresh):
-                run.signal(signal.SIGCONT)
-
-
 def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> list[Trial]:
     """Soak once: a row per node, one for all, one for what is left in shared memory."""
-    for folder in (output, output.with_name("fresh")):
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(output, ignore_errors=True)
     log = output.with_suffix(".log")
     with FixedWork() as work, Run([*words, "--output", str(output)], output, log) as run:
         seen = list(samples(run, seconds, work))
-        ended, turns = run.code, []
+        ended = run.code
         if ended is None:
-            turns = by_age(run, words, output.with_name("fresh"))
             run.process.send_signal(signal.SIGINT)
             run.wait(time.monotonic() + 60.0)
     _keep(seen, output.with_suffix(".csv"))
@@ -235,10 +170,8 @@ def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> l
         rows.append(Trial("soak", node, 1, f"{growth:.2f}", seconds, f"{drift(mine):+.4f}"))
     every = together(warm)
     steps = every[-1].steps - every[0].steps if every else 0
-    each = " ".join(f"{old / fresh - 1:+.3f}" for old, fresh in turns)
-    note = f"{steps} steps after the warm-up; exit code {ended if ended is not None else 'none'}; "
-    note += f"turns {each}; last third against the first {drift(every) if every else 0.0:+.4f}"
-    slower = aged(turns) if turns else -1.0
+    note = f"{steps} steps after the warm-up; exit code {ended if ended is not None else 'none'}"
+    slower = drift(every) if every else -1.0
     rows.append(Trial("soak", "all", 1, f"{slower:+.4f}", seconds, note))
     rows.append(Trial("soak", "shared memory", 1, str(len(left)), seconds, " ".join(left)[:500]))
     return rows
@@ -288,7 +221,7 @@ def tell(trials: list[Trial]) -> None:
             report(
                 "faults/soak/steps_per_cpu_s", max(abs(float(t.outcome)), 1e-4), BAR_DRIFT,
                 unit="relative change", higher_is_better=False,
-                note=f"against a fresh stack: {t.outcome}; {t.note}; peer: the bar",
+                note=f"last third against the first: {t.outcome}; {t.note}; peer: the bar",
             )  # fmt: skip
         if t.name == "shared memory":
             report(
