@@ -7,6 +7,8 @@ import json
 import random
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -135,13 +137,32 @@ def test_memory_is_looked_at_while_the_learner_stands_still(monkeypatch):
     monkeypatch.setattr(soak, "SAMPLE_S", 0.2)
     with subprocess.Popen(["sleep", "60"]) as learner:
         try:
+            work = SimpleNamespace(cpu_s=lambda: 1.0)
             run = SimpleNamespace(code=None, pids=lambda: {"learner": learner.pid}, steps=int)
-            found = list(soak.samples(run, 0.3, SimpleNamespace(cpu_s=lambda: 1.0)))
+            found = list(soak.samples(run, time.monotonic(), 0.3, work))
             assert [sample.private_kb for sample in found] == [500, 500]
             assert seen == ["T", "T"]
             assert state_of(learner.pid) == "S"
         finally:
             learner.kill()
+
+
+def test_every_node_is_held_up_in_the_warm_up(monkeypatch):
+    held = []
+
+    @contextmanager
+    def standing_still(pid, seconds):
+        held.append(pid)
+        yield
+
+    monkeypatch.setattr(soak, "standing_still", standing_still)
+    monkeypatch.setattr(soak, "RECOVERY_S", 0.0)
+    soak.hold_up(
+        SimpleNamespace(pids=lambda: {"arm": 1, "camera": 2}, wait_for_steps=lambda *_: True)
+    )
+    assert held == [1, 2] * soak.HOLD_UPS
+    once = soak.HELD_UP_S + soak.RECOVERY_S
+    assert soak.FIRST_STEPS_S + soak.HOLD_UPS * 6 * once < soak.WARM_UP_S
 
 
 def test_the_learner_stands_still_for_longer_than_memory_takes_to_be_given_back():

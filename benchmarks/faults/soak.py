@@ -26,6 +26,11 @@ SAMPLE_S = 30.0
 # has then come, and what nodes have freed they have given back.
 STILL_S = 3.0 * GIVE_BACK_S
 LEARNER = "learner"
+# Before that every node is held up so many times, for so long, with so much time after it in [s].
+# Python keeps the pages that its worst moment took: without a bad moment early, growth would tell
+# when that moment came.
+HOLD_UPS, HELD_UP_S, RECOVERY_S = 3, 2.0, 3.0
+FIRST_STEPS, FIRST_STEPS_S = 1000, 120.0  # of a stack, and the time for them in [s]
 WARM_UP_S = 300.0
 BAR_MB_PER_HOUR = 1.0
 BAR_DRIFT = 0.03
@@ -58,13 +63,22 @@ class Sample:
     segments: frozenset[str] = frozenset()
 
 
-def samples(run: Run, seconds: float, work: FixedWork) -> Iterator[Sample]:
-    """Look at all nodes now and then."""
-    began = time.monotonic()
+def hold_up(run: Run) -> None:
+    """Give every node some bad moments."""
+    run.wait_for_steps(FIRST_STEPS, time.monotonic() + FIRST_STEPS_S)
+    for _ in range(HOLD_UPS):
+        for pid in run.pids().values():
+            with standing_still(pid, HELD_UP_S):
+                pass
+            time.sleep(RECOVERY_S)
+
+
+def samples(run: Run, began: float, seconds: float, work: FixedWork) -> Iterator[Sample]:
+    """Look at all nodes now and then, until so long after the run began."""
     while (now := time.monotonic() - began) < seconds and run.code is None:
         steps, work_s, pids = run.steps(), work.cpu_s(), run.pids()
         used = {node: cpu_s(pid) for node, pid in pids.items() if Path(f"/proc/{pid}").exists()}
-        with standing_still(pids.get(LEARNER)):
+        with standing_still(pids.get(LEARNER), STILL_S):
             for node, pid in pids.items():
                 with suppress(OSError, ValueError, KeyError):
                     memory, shared = private_kb(pid), segments(pid)
@@ -73,8 +87,8 @@ def samples(run: Run, seconds: float, work: FixedWork) -> Iterator[Sample]:
 
 
 @contextmanager
-def standing_still(pid: int | None) -> Iterator[None]:
-    """Stop a process for a while, and go on with it.
+def standing_still(pid: int | None, seconds: float) -> Iterator[None]:
+    """Stop a process, wait for so long, and go on with it in the end.
 
     A recorder holds some MB more or less from one moment to the next: over half an hour that alone
     makes slopes of several MB/h, up or down. When nobody sends, its memory is the same to some kB.
@@ -83,7 +97,7 @@ def standing_still(pid: int | None) -> Iterator[None]:
         if pid is not None:
             os.kill(pid, signal.SIGSTOP)
     try:
-        time.sleep(STILL_S)
+        time.sleep(seconds)
         yield
     finally:
         with suppress(ProcessLookupError):
@@ -154,7 +168,9 @@ def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> l
     shutil.rmtree(output, ignore_errors=True)
     log = output.with_suffix(".log")
     with FixedWork() as work, Run([*words, "--output", str(output)], output, log) as run:
-        seen = list(samples(run, seconds, work))
+        began = time.monotonic()
+        hold_up(run)
+        seen = list(samples(run, began, seconds, work))
         ended = run.code
         if ended is None:
             run.process.send_signal(signal.SIGINT)
