@@ -18,8 +18,8 @@ from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
 from bayes_curiosity_ros.experiments.engine.store import all_rows, read_settings
-from bayes_curiosity_ros.experiments.exploration.analysis import Successes, successes_of
-from bayes_curiosity_ros.experiments.exploration.table import to_markdown
+from bayes_curiosity_ros.experiments.engine.successes import Successes
+from bayes_curiosity_ros.experiments.exploration.table import successes_of, to_markdown
 from support.experiments import CONFIG, RESULTS
 from support.learners import CountingBonus
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,15 @@ from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job
 from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
 from bayes_curiosity_ros.experiments.engine.store import all_rows
-from bayes_curiosity_ros.experiments.memory.analysis import Evaluations, evaluations_of
+from bayes_curiosity_ros.experiments.memory.analysis import (
+    Evaluations,
+    evaluations_of,
+    rival_of,
+)
 from bayes_curiosity_ros.experiments.memory.table import to_markdown
 from support.experiments import CONFIG, RESULTS, prepared
 
+LINE = re.compile(r"\| (reach|parked_reach|parked_reach_far|grasp) \|")
 SMALL = f"""
 extends: {CONFIG / "memory.yaml"}
 evaluation_episodes: 2
@@ -39,7 +46,9 @@ only: {{tasks: [parked_reach]}}
 
 def runs(*rates):
     times = np.array([0.0, 2000.0, 4000.0, 6000.0])
-    return Evaluations([times] * len(rates), [np.array(each) for each in rates])
+    first = np.array([1000.0 if max(each) > 0 else np.inf for each in rates])
+    count = len(rates)
+    return Evaluations(range(count), [times] * count, [np.array(each) for each in rates], first)
 
 
 @pytest.fixture
@@ -51,7 +60,7 @@ def config(tmp_path):
 
 def test_steps_are_counted_to_the_first_evaluation_that_has_enough():
     found = runs([0.1, 0.5, 0.9, 0.8], [0.0, 0.92, 1.0, 1.0], [0.0, 0.1, 0.1, 0.1])
-    np.testing.assert_array_equal(found.steps_to(), [4000.0, 2000.0, np.inf])
+    np.testing.assert_array_equal(found.steps_to(0.9), [4000.0, 2000.0, np.inf])
     assert found.steps_interval().upper == pytest.approx(6000.0)  # never: the last step
     np.testing.assert_allclose(found.lost(), [0.9 - 2.2 / 3, 1.0 - 2.92 / 3, 0.0], atol=1e-12)
 
@@ -59,7 +68,34 @@ def test_steps_are_counted_to_the_first_evaluation_that_has_enough():
 def test_the_table_says_how_many_seeds_got_there():
     cells = {Cell("reach", "sac", "none"): runs([0.0, 0.5, 0.95, 1.0], [0.0, 0.1, 0.2, 0.3])}
     line = to_markdown(cells).splitlines()[-1]
-    assert line.startswith("| reach | sac | none | 5.0k [4.0k, 6.0k] | 1 of 2 | 0.650")
+    began = "| reach | none | 2 of 2 | 1.0k [1.0k, 1.0k] | 5.0k [4.0k, 6.0k] | 1 of 2 | 0.508 ["
+    assert line.startswith(began)
+    assert line.endswith(" | – |")
+
+
+def test_a_bonus_is_compared_with_none_from_the_same_demonstrations():
+    nothing, little, much = [0.0] * 4, [0.0, 0.1, 0.1, 0.2], [0.0, 0.6, 0.9, 1.0]
+    cells = {
+        Cell("reach", "sac", "none"): runs(*[much] * 5),
+        Cell("reach", "sac", "none_0"): runs(*[nothing] * 5),
+        Cell("reach", "sac", "curiosity"): runs(little, little, much, much, much, much),
+        Cell("reach", "sac", "curiosity_0"): runs(*[little] * 5),
+        Cell("reach", "sac", "curiosity_weak"): runs(*[little] * 5),
+        Cell("reach", "sac", "placebo_0"): runs(*[little] * 4),
+        Cell("grasp", "sac", "curiosity_0"): runs(much),
+    }
+    lines = [line for line in to_markdown(cells).splitlines() if "| reach |" in line]
+    told = {line.split(" | ")[1]: line.split(" | ")[-1] for line in lines}
+    assert told.pop("none") == told.pop("none_0") == "– |"
+    assert told == {
+        "curiosity": told["curiosity"],
+        "curiosity_0": "0.100 [0.100, 0.100], better |",
+        "curiosity_weak": "-0.525 [-0.525, -0.525], worse |",
+        "placebo_0": "0.100 [0.100, 0.100], too few seeds |",
+    }
+    assert told["curiosity"].endswith(", 0.000], not told apart |")
+    assert rival_of(Cell("grasp", "sac", "curiosity_0"), cells) is None
+    assert "| none_0 | 0 of 5 | never [never, never] | 6.0k" in "\n".join(lines)
 
 
 def test_the_experiment_is_evaluated_every_thousand_steps_or_two():
@@ -125,12 +161,16 @@ def test_a_run_with_curiosity_in_small(config, tmp_path):
     assert [row.timesteps > 0 for row in rows] == [False, True, True]
     assert all(np.isfinite(row.evaluation_success_rate) for row in rows)
     assert rows[-1].intrinsic_reward > 0
-    assert "| parked_reach | sac | curiosity |" in to_markdown(evaluations_of(rows))
+    assert "| parked_reach | curiosity |" in to_markdown(evaluations_of(rows))
 
 
 def test_the_page_has_the_figures_of_the_committed_rows():
-    made = to_markdown(evaluations_of(all_rows(RESULTS / "memory")))
-    assert (RESULTS / "memory" / "table.md").read_text() == made
+    made = []
+    for path in sorted((RESULTS / "memory").rglob("table.md")):
+        table = to_markdown(evaluations_of(all_rows(path.parent)))
+        assert path.read_text() == table
+        made += [line for line in table.splitlines() if LINE.match(line)]
     page = (RESULTS.parent / "docs" / "memory.md").read_text()
-    shown = [line for line in page.splitlines() if "| sac |" in line]
-    assert shown == [line for line in made.splitlines() if "| sac |" in line]
+    shown = [line for line in page.splitlines() if LINE.match(line)]
+    assert len(shown) >= 6
+    assert set(shown) <= set(made)

@@ -9,6 +9,9 @@ import matplotlib
 import numpy as np
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
+from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.statistics import bootstrap
+from bayes_curiosity_ros.experiments.engine.successes import Successes
 from bayes_curiosity_ros.learning.intervals import Interval
 from bayes_curiosity_ros.tasks.registry import TASKS
 
@@ -19,6 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 Band = tuple[np.ndarray, np.ndarray, np.ndarray]  # lower end, middle, upper end: (K,) each
+POINTS = 40  # of a band
+RESAMPLES = 1000  # at each of them
 
 # Okabe and Ito's palette: told apart with any colour vision; line styles help in print.
 Style = tuple[str, str | tuple[int, tuple[int, ...]]]
@@ -91,6 +96,33 @@ def band_of(intervals: Iterable[Interval]) -> Band:
     ends = np.array([(each.lower, each.value, each.upper) for each in intervals])
     lower, middle, upper = ends.T
     return lower, middle, upper
+
+
+def plot_successes(cells: Mapping[Cell, Successes], path: Path, what: str) -> None:
+    """Write a panel per task: interquartile mean over seeds, with its interval as a band.
+
+    Args:
+        cells: what to draw.
+        path: of the figure.
+        what: the rates are.
+    """
+    tasks = list(dict.fromkeys(cell.task for cell in cells))
+    size = (5.2 * len(tasks), 3.8)
+    figure, panels = plt.subplots(1, len(tasks), figsize=size, layout="constrained", squeeze=False)
+    for axes, task in zip(panels[0], tasks, strict=True):
+        mine = {cell.method: each for cell, each in cells.items() if cell.task == task}
+        dress(axes, task_title(task))
+        axes.set(ylabel=what, ylim=(0, 1))
+        draw_bands(axes, {name: _successes_band(each) for name, each in mine.items()})
+        axes.legend(fontsize="x-small", frameon=False, loc="upper left")
+    save(figure, path)
+
+
+def _successes_band(successes: Successes) -> tuple[np.ndarray, Band]:
+    begin = max(times[0] for times in successes.timesteps)
+    end = min(times[-1] for times in successes.timesteps)
+    grid = np.linspace(begin, end, POINTS)
+    return grid, band_of(bootstrap(values, RESAMPLES) for values in successes.at(grid).T)
 
 
 def save(figure: Figure, path: Path) -> None:

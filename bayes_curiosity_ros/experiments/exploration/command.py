@@ -9,8 +9,8 @@ from pathlib import Path
 from bayes_curiosity_ros.experiments.engine.arguments import add_experiment_arguments
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.report import run_and_report
-from bayes_curiosity_ros.experiments.exploration.analysis import Successes, successes_of
-from bayes_curiosity_ros.experiments.exploration.table import to_markdown
+from bayes_curiosity_ros.experiments.engine.successes import Successes
+from bayes_curiosity_ros.experiments.exploration.table import successes_of, to_markdown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +25,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plot(cells: Mapping[Cell, Successes], path: Path) -> None:
     # Here, as matplotlib takes a while.
-    from bayes_curiosity_ros.experiments.exploration.plots import plot
+    from bayes_curiosity_ros.experiments.engine.plots import plot_successes
 
-    plot(cells, path)
+    plot_successes(cells, path, "success rate")

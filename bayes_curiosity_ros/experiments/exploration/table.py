@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
+from bayes_curiosity_ros.experiments.engine.successes import Successes
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
-from bayes_curiosity_ros.experiments.exploration.analysis import Successes
 
 OURS = "curiosity"
+HALF = 0.5
 HEAD = ["task", "method", "success at the end", "against curiosity", "whole run", "found by"]
 HEAD += ["first success", "half succeed"]
 LEGEND = """\
@@ -22,6 +23,11 @@ over seeds of the steps until then.
 """
 
 
+def successes_of(rows: Iterable[Row]) -> dict[Cell, Successes]:
+    """Rows by cell; rates are those of training, noise included."""
+    return Successes.by_cell(rows, lambda row: row.success_rate)
+
+
 def to_markdown(cells: Mapping[Cell, Successes]) -> str:
     """A row per task and method."""
     rows = [_row(cell, successes, cells) for cell, successes in cells.items()]
@@ -29,16 +35,15 @@ def to_markdown(cells: Mapping[Cell, Successes]) -> str:
 
 
 def _row(cell: Cell, successes: Successes, cells: Mapping[Cell, Successes]) -> list[str]:
-    found = int(np.isfinite(successes.first_success).sum())
     return [
         cell.task,
         cell.method,
         str(successes.interval()),
         _verdict(successes, cells.get(cell._replace(method=OURS))),
         f"{successes.overall().mean():.3f}",
-        f"{found} of {len(successes.seeds)}",
+        f"{successes.found()} of {len(successes)}",
         steps_text(_median(successes.first_success)),
-        steps_text(_median(successes.half())),
+        steps_text(_median(successes.steps_to(HALF))),
     ]
 
 

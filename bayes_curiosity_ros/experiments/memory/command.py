@@ -25,6 +25,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _plot(cells: Mapping[Cell, Evaluations], path: Path) -> None:
     # Here, as matplotlib takes a while.
-    from bayes_curiosity_ros.experiments.memory.plots import plot
+    from bayes_curiosity_ros.experiments.engine.plots import plot_successes
 
-    plot(cells, path)
+    plot_successes(cells, path, "success rate without noise")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -16,8 +17,6 @@ from bayes_curiosity_ros.experiments.engine.statistics import (
 )
 from bayes_curiosity_ros.learning.intervals import Interval
 
-HALF = 0.5
-
 
 @dataclass(frozen=True)
 class Successes:
@@ -26,8 +25,8 @@ class Successes:
     Attributes:
         seeds: of the runs.
         timesteps: (K,) of each run's rows.
-        rates: (K,) of each run: success rate of its training episodes, noise included.
-        first_success: steps to each run's first success; infinite: never.
+        rates: (K,) of each run: success rate of its episodes.
+        first_success: steps to each run's first success in training; infinite: never.
     """
 
     seeds: Sequence[int]
@@ -35,43 +34,53 @@ class Successes:
     rates: Sequence[np.ndarray]
     first_success: np.ndarray
 
+    @classmethod
+    def by_cell(cls, rows: Iterable[Row], rate: Callable[[Row], float]) -> dict[Cell, Self]:
+        """Rows by cell.
+
+        Args:
+            rows: of any number of runs.
+            rate: the success rate that a row has.
+        """
+        return {
+            cell: cls(
+                list(runs),
+                [np.array([row.timesteps for row in run], dtype=float) for run in runs.values()],
+                [np.array([rate(row) for row in run]) for run in runs.values()],
+                np.array([first_success(run) for run in runs.values()]),
+            )
+            for cell, runs in by_run(rows).items()
+        }
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
     def final(self) -> np.ndarray:
         """(seeds,) mean success rate over the last tenth of each run."""
         runs = zip(self.timesteps, self.rates, strict=True)
         return np.array([rates[final_part(times)].mean() for times, rates in runs])
 
-    def overall(self) -> np.ndarray:
-        """(seeds,) mean success rate over each whole run: soon and high both count."""
-        return np.array([rates.mean() for rates in self.rates])
-
     def interval(self) -> Interval:
         """Success at the end: interquartile mean over seeds, and its interval."""
         return bootstrap(self.final())
 
-    def half(self) -> np.ndarray:
-        """(seeds,) steps until half of the episodes succeed; infinite: never."""
+    def overall(self) -> np.ndarray:
+        """(seeds,) mean success rate over each whole run: soon and high both count."""
+        return np.array([rates.mean() for rates in self.rates])
+
+    def found(self) -> int:
+        """Seeds with a success at all."""
+        return int(np.isfinite(self.first_success).sum())
+
+    def steps_to(self, wanted: float) -> np.ndarray:
+        """(seeds,) steps until so large a share of episodes succeeds; infinite: never."""
         runs = zip(self.timesteps, self.rates, strict=True)
-        return np.array([_first(times, rates >= HALF) for times, rates in runs])
+        return np.array([_first(times, rates >= wanted) for times, rates in runs])
 
     def at(self, grid: np.ndarray) -> np.ndarray:
         """(seeds, G) success rates at these times, on straight lines between the rows."""
         runs = zip(self.timesteps, self.rates, strict=True)
         return np.array([np.interp(grid, times, rates) for times, rates in runs])
-
-
-def successes_of(rows: Iterable[Row]) -> dict[Cell, Successes]:
-    """Rows by cell."""
-    return {cell: _successes(runs) for cell, runs in by_run(rows).items()}
-
-
-def _successes(runs: Mapping[int, list[Row]]) -> Successes:
-    rows = list(runs.values())
-    return Successes(
-        list(runs),
-        [np.array([row.timesteps for row in run], dtype=float) for run in rows],
-        [np.array([row.success_rate for row in run]) for run in rows],
-        np.array([first_success(run) for run in rows]),
-    )
 
 
 def _first(times: np.ndarray, reached: np.ndarray) -> float:
