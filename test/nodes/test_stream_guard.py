@@ -94,17 +94,20 @@ def test_the_guard_ends_the_stream_of_a_dead_or_halted_process(driver, start_mov
 
 def test_zeros_are_sent_until_a_driver_hears_them(background):
     """A graph that is slow to meet must not leave a guard content with hearing itself."""
-    guard = stream_guard(COMMANDS)
+    topic = "/late_driver/commands"  # where no guard of another test lingers, and would hear it
+    guard = stream_guard(topic)
     guard.start()
-    velocities = background.node.create_publisher(Float64MultiArray, COMMANDS, 10)
-    wait_for(lambda: velocities.get_subscription_count() == 1, "guard")
-    moving = Float64MultiArray(data=[0.1] * 6)
-    until(lambda: velocities.publish(moving), 0.5)
-    arm = RobotConfig.load("jaco.yaml").arm
-    with BackgroundNode("driver") as node:
-        late = StreamedDriver(node, arm.ready_rad, arm.joints, COMMANDS, STATES, velocities=True)
-        wait_for(lambda: late.received and stands(late), "zeros")
-    guard.end()
+    try:
+        velocities = background.node.create_publisher(Float64MultiArray, topic, 10)
+        wait_for(lambda: velocities.get_subscription_count() == 1, "guard")
+        moving = Float64MultiArray(data=[0.1] * 6)
+        until(lambda: velocities.publish(moving), 0.5)
+        arm = RobotConfig.load("jaco.yaml").arm
+        with BackgroundNode("driver") as node:
+            late = StreamedDriver(node, arm.ready_rad, arm.joints, topic, STATES, velocities=True)
+            wait_for(lambda: late.received and stands(late), "zeros")
+    finally:
+        guard.end()
 
 
 def test_velocities_persist_without_a_guard(driver, start_mover):
