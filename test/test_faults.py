@@ -24,6 +24,7 @@ from benchmarks.faults.fixed_work import FixedWork
 from benchmarks.faults.ledger import Ledger, Trial
 from benchmarks.faults.loaders import KINDS
 from benchmarks.faults.remains import Remains, same
+from support.waiting import wait_for
 
 MESSAGES = [kind for name, kind in vars(msg).items() if name[0].isupper()]
 
@@ -129,20 +130,22 @@ def test_memory_is_looked_at_while_the_learner_stands_still(monkeypatch):
     seen = []
 
     def private_kb(pid):
-        seen.append(state_of(pid))
+        wait_for(lambda: state_of(pid) == "T", "standstill")
+        seen.append(pid)
         return 500
 
     monkeypatch.setattr(soak, "private_kb", private_kb)
-    monkeypatch.setattr(soak, "STILL_S", 0.05)
-    monkeypatch.setattr(soak, "SAMPLE_S", 0.2)
+    monkeypatch.setattr(soak, "STILL_S", 0.0)
+    monkeypatch.setattr(soak, "SAMPLE_S", 0.0)
     with subprocess.Popen(["sleep", "60"]) as learner:
         try:
             work = SimpleNamespace(cpu_s=lambda: 1.0)
             run = SimpleNamespace(code=None, pids=lambda: {"learner": learner.pid}, steps=int)
-            found = list(soak.samples(run, time.monotonic(), 0.3, work))
-            assert [sample.private_kb for sample in found] == [500, 500]
-            assert seen == ["T", "T"]
-            assert state_of(learner.pid) == "S"
+            samples = soak.samples(run, time.monotonic(), 600.0, work)
+            assert [next(samples).private_kb for _ in range(2)] == [500, 500]
+            samples.close()
+            assert seen == [learner.pid] * 2
+            wait_for(lambda: state_of(learner.pid) == "S", "it to go on")
         finally:
             learner.kill()
 

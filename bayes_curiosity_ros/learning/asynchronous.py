@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -47,7 +46,6 @@ class Asynchronous:
         self._visitors = 0  # who wait for the learner; it pauses for them
         self._turn = threading.Condition()
         sys.setswitchinterval(SWITCH_S)
-        gc.freeze()  # what was imported stays: to look through it all takes a control period
         threading.Thread(target=self._learn, name="learner", daemon=True).start()
 
     def explore(self) -> Behaviour:
