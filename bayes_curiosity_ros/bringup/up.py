@@ -18,7 +18,6 @@ import numpy as np
 from bayes_curiosity_ros.bringup.arguments import arguments as bringup_arguments
 from bayes_curiosity_ros.bringup.arguments import checked, robot_of
 from bayes_curiosity_ros.bringup.processes import Ended, ProcessGroup, Respawn
-from bayes_curiosity_ros.bringup.shared_memory import remove_leftovers
 from bayes_curiosity_ros.bringup.table import NodeSpec, nodes
 from bayes_curiosity_ros.environment import node_environment
 from bayes_curiosity_ros.errors import ConfigError
@@ -309,7 +308,6 @@ def run_nodes(
         loud: names of the nodes that print to the terminal instead.
     """
     specs = nodes(chosen)
-    remove_leftovers()  # of stacks that were killed
     print(f"nodes: {', '.join(spec.name for spec in specs)}; logs in {folder / 'log'}", flush=True)
     with ProcessGroup(folder / "log", loud, partial(_size, folder / LOG)) as group:
         for spec in specs:
@@ -326,7 +324,6 @@ def run_nodes(
                 f"{group.tail(ended.name)}",
                 file=sys.stderr,
             )
-    remove_leftovers()  # of nodes that were killed
     return ended
 
 

@@ -32,8 +32,9 @@ OTHER_PLANS = (
     "ROS_DISCOVERY_SERVER",
     "ROS_LOCALHOST_ONLY",
 )
-# Fast DDS's own word for no shared memory.
-UDP_ONLY = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+# Fast DDS's own word for no shared memory, where our profile is not there to say so: a node that
+# was held up for a second might hear nobody any more (config/dds/loopback.xml).
+UDP_ONLY = ("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 # ROS adds nothing to what a profile says.
 AS_PROFILE_SAYS = "SYSTEM_DEFAULT"
 FIRST_PORT, PORTS_PER_DOMAIN = 7400, 250
@@ -43,7 +44,8 @@ def bind_to_loopback(environment: MutableMapping[str, str] = os.environ) -> None
     """Stay on this machine, on its loopback interface, unless the environment says otherwise.
 
     To be called before `rclpy.init`. Another range than LOCALHOST, peers, a discovery server, a
-    profile of the user's own or another middleware: all is left as it is.
+    profile of the user's own or another middleware: all is left as it is, but for shared memory,
+    which is used only where the user has a profile, or names the transports.
     """
     stay_on_this_machine(environment)
     name, here = DISCOVERY_RANGE
@@ -51,11 +53,14 @@ def bind_to_loopback(environment: MutableMapping[str, str] = os.environ) -> None
         # Of a process that started us, but for another range.
         for variable in (*PROFILE_VARIABLES, *ALL_OF_PROFILE):
             environment.pop(variable, None)
-    planned = any(environment.get(variable, "0") not in ("", "0") for variable in OTHER_PLANS)
-    stays = environment[name] == here and not planned
-    if stays and get_rmw_implementation_identifier() == FAST_DDS:
-        environment.update(_profiles(environment))
+    plans = {each for each in OTHER_PLANS if environment.get(each, "0") not in ("", "0")}
+    if get_rmw_implementation_identifier() != FAST_DDS:
+        return
+    if environment[name] == here and not plans:
+        environment.update(_profiles())
         environment[name] = AS_PROFILE_SAYS
+    elif not plans & set(PROFILE_VARIABLES):
+        environment.setdefault(*UDP_ONLY)
 
 
 def require_loopback() -> None:
@@ -76,15 +81,13 @@ def require_loopback() -> None:
 
 def _is_bound(environment: Mapping[str, str]) -> bool:
     """Whether the profile that counts is ours."""
-    ours = (_profiles({}), _profiles(UDP_ONLY))
-    return any(profiles.items() <= environment.items() for profiles in ours)
+    return _profiles().items() <= environment.items()
 
 
-def _profiles(environment: Mapping[str, str]) -> dict[str, str]:
-    """Our profile by variable; LOCALHOST would not listen to the wish for no shared memory."""
-    name = "loopback_udp" if UDP_ONLY.items() <= environment.items() else "loopback"
+def _profiles() -> dict[str, str]:
+    """Our profile by variable."""
     return ALL_OF_PROFILE | {
-        variable: str(shared("config/dds", f"{name}{ending}.xml"))
+        variable: str(shared("config/dds", f"loopback{ending}.xml"))
         for variable, ending in PROFILE_VARIABLES.items()
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import statistics
@@ -35,8 +34,7 @@ WARM_UP_S = 300.0
 BAR_MB_PER_HOUR = 1.0
 BAR_DRIFT = 0.03
 ENDLESS = 100_000_000
-SHARED_MEMORY = Path("/dev/shm")
-SEGMENT = re.compile(r"/dev/shm/(fastrtps_[0-9a-f]{16})\b")
+SHARED_MEMORY, OF_FAST_DDS = Path("/dev/shm"), "fastrtps_*"
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class Sample:
         steps: control steps of the run so far.
         work_s: processor time that a fixed piece of work takes us at this moment: neighbours
             slow a processor down, and the nodes are not to blame for that.
-        segments: names of the files that the node has in shared memory.
     """
 
     time_s: float
@@ -60,7 +57,6 @@ class Sample:
     cpu_s: float
     steps: int
     work_s: float = 1.0
-    segments: frozenset[str] = frozenset()
 
 
 def hold_up(run: Run) -> None:
@@ -81,8 +77,7 @@ def samples(run: Run, began: float, seconds: float, work: FixedWork) -> Iterator
         with standing_still(pids.get(LEARNER), STILL_S):
             for node, pid in pids.items():
                 with suppress(OSError, ValueError, KeyError):
-                    memory, shared = private_kb(pid), segments(pid)
-                    yield Sample(now, node, memory, used[node], steps, work_s, shared)
+                    yield Sample(now, node, private_kb(pid), used[node], steps, work_s)
         time.sleep(max(began + now + SAMPLE_S - time.monotonic(), 0.0))
 
 
@@ -167,6 +162,7 @@ def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> l
     """Soak once: a row per node, one for all, one for what is left in shared memory."""
     shutil.rmtree(output, ignore_errors=True)
     log = output.with_suffix(".log")
+    before = shared_memory_files()
     with FixedWork() as work, Run([*words, "--output", str(output)], output, log) as run:
         began = time.monotonic()
         hold_up(run)
@@ -177,8 +173,7 @@ def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> l
             run.wait(time.monotonic() + 60.0)
     _keep(seen, output.with_suffix(".csv"))
     warm = [row for row in seen if row.time_s >= warm_up_s]
-    had = frozenset().union(*(row.segments for row in seen))
-    left = sorted(name for name in had if (SHARED_MEMORY / name).exists())
+    left = sorted(shared_memory_files() - before)
     rows = []
     for node in dict.fromkeys(row.node for row in warm):
         mine = [row for row in warm if row.node == node]
@@ -193,9 +188,9 @@ def trial(words: list[str], output: Path, seconds: float, warm_up_s: float) -> l
     return rows
 
 
-def segments(pid: int) -> frozenset[str]:
-    """Names of the files that a process has in shared memory, those that others send from too."""
-    return frozenset(SEGMENT.findall(Path(f"/proc/{pid}/maps").read_text(errors="replace")))
+def shared_memory_files() -> set[str]:
+    """Names of the files that Fast DDS has in shared memory."""
+    return {path.name for path in SHARED_MEMORY.glob(OF_FAST_DDS)}
 
 
 def _keep(rows: list[Sample], path: Path) -> None:

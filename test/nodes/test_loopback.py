@@ -25,7 +25,7 @@ from bayes_curiosity_ros.resources import shared
 from support.processes import stopped
 from support.waiting import WAIT_S, until, wait_for
 
-RANGE = DISCOVERY_RANGE[0]
+RANGE, TRANSPORTS = DISCOVERY_RANGE[0], "FASTDDS_BUILTIN_TRANSPORTS"
 BOUND = {
     "FASTRTPS_DEFAULT_PROFILES_FILE": str(shared("config/dds", "loopback.xml")),
     "FASTDDS_DEFAULT_PROFILES_FILE": str(shared("config/dds", "loopback_3.xml")),
@@ -66,11 +66,24 @@ def test_a_node_that_stays_here_is_bound_to_loopback(inherited):
         {RANGE: "LOCALHOST", "ROS_STATIC_PEERS": "192.0.2.7"},
         {RANGE: "LOCALHOST", "ROS_DISCOVERY_SERVER": "192.0.2.7:11811"},
         {RANGE: "LOCALHOST", "ROS_LOCALHOST_ONLY": "1"},
-        {RANGE: "LOCALHOST", "FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml"},
-        {RANGE: "LOCALHOST", "FASTDDS_DEFAULT_PROFILES_FILE": "mine.xml"},
     ],
 )
-def test_other_plans_for_discovery_are_left_alone(wish):
+def test_other_plans_for_discovery_are_left_alone_but_without_shared_memory(wish):
+    environment = dict(wish)
+    bind_to_loopback(environment)
+    assert environment == {**wish, TRANSPORTS: "UDPv4"}
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {RANGE: "LOCALHOST", "FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml"},
+        {RANGE: "LOCALHOST", "FASTDDS_DEFAULT_PROFILES_FILE": "mine.xml"},
+        {RANGE: "SUBNET", "FASTDDS_DEFAULT_PROFILES_FILE": "mine.xml"},
+        {RANGE: "SUBNET", TRANSPORTS: "LARGE_DATA"},
+    ],
+)
+def test_a_profile_or_transports_of_the_users_own_are_left_alone(wish):
     environment = dict(wish)
     bind_to_loopback(environment)
     assert environment == wish
@@ -79,7 +92,7 @@ def test_other_plans_for_discovery_are_left_alone(wish):
 def test_another_range_counts_more_than_a_profile_inherited_from_us():
     environment = {**BOUND, RANGE: "SUBNET"}
     bind_to_loopback(environment)
-    assert environment == {RANGE: "SUBNET"}
+    assert environment == {RANGE: "SUBNET", TRANSPORTS: "UDPv4"}
 
 
 def test_another_middleware_is_left_to_its_own_localhost(monkeypatch):
@@ -101,11 +114,8 @@ def test_a_node_that_listens_elsewhere_in_spite_of_the_profile_is_refused(monkey
 
 
 def test_each_version_of_fast_dds_has_its_own_spelling_of_one_profile():
-    for name in ("loopback", "loopback_udp"):
-        second, third = (
-            shared("config/dds", f"{name}{end}.xml").read_text() for end in ("", "_3")
-        )
-        assert second.replace("heartbeatPeriod", "heartbeat_period") == third != second
+    second, third = (shared("config/dds", f"loopback{end}.xml").read_text() for end in ("", "_3"))
+    assert second.replace("heartbeatPeriod", "heartbeat_period") == third != second
 
 
 def test_a_reader_says_soon_what_it_has(start, background):
@@ -129,12 +139,10 @@ def addresses(pid: int) -> set[str]:
     return {words[1] for words in map(str.split, lines) if f"socket:[{words[9]}]" in links}
 
 
-@pytest.mark.parametrize("transports", ["DEFAULT", "UDPv4"])
 def test_sockets_of_a_node_are_on_loopback_and_foreign_nodes_here_still_find_it(
-    start, monkeypatch, transports
+    start, monkeypatch
 ):
     monkeypatch.setenv(RANGE, "LOCALHOST")
-    monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", transports)
     arm = start("bayes_curiosity_ros.nodes.arm_node")
     foreign = subprocess.run(
         [sys.executable, "-c", FOREIGN.replace("{wait_s}", str(WAIT_S))],
