@@ -1,5 +1,6 @@
 """What ends a stream of velocities whose sender was killed, held up, or left without its guard."""
 
+import queue
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from std_msgs.msg import Float64MultiArray
 
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.robot.arms.arm import ArmError
-from bayes_curiosity_ros.robot.arms.stream_guard import stream_guard
+from bayes_curiosity_ros.robot.arms.stream_guard import MET, NAME, marked_zeros, stream_guard
 from bayes_curiosity_ros.robot.arms.trajectory import TrajectoryArm, TrajectoryConfig
 from bayes_curiosity_ros.robot.config import RobotConfig
 from support.joint_driver import StreamedDriver
@@ -95,7 +96,7 @@ def test_the_guard_ends_the_stream_of_a_dead_or_halted_process(driver, start_mov
 def test_zeros_are_sent_until_a_driver_hears_them(background):
     """A graph that is slow to meet must not leave a guard content with hearing itself."""
     topic = "/late_driver/commands"  # where no guard of another test lingers, and would hear it
-    guard = stream_guard(topic)
+    guard = stream_guard(topic, "ours")
     guard.start()
     try:
         velocities = background.node.create_publisher(Float64MultiArray, topic, 10)
@@ -108,6 +109,51 @@ def test_zeros_are_sent_until_a_driver_hears_them(background):
             wait_for(lambda: late.received and stands(late), "zeros")
     finally:
         guard.end()
+
+
+def test_a_driver_that_comes_after_a_listener_still_hears_zeros(background):
+    """A recorder, or a person's echo, hears the first ones: that ends no motion."""
+    topic = "/heard_driver/commands"
+    heard = queue.SimpleQueue()
+    background.node.create_subscription(Float64MultiArray, topic, heard.put, 10)
+    guard = stream_guard(topic, "ours")
+    guard.start()
+    try:
+        velocities = background.node.create_publisher(Float64MultiArray, topic, 10)
+        wait_for(lambda: velocities.get_subscription_count() == 2, "guard and listener")
+        until(lambda: velocities.publish(Float64MultiArray(data=[0.1] * 6)), 0.5)
+        wait_for(lambda: not any(heard.get(timeout=WAIT_S).data), "zeros that a listener hears")
+        arm = RobotConfig.load("jaco.yaml").arm
+        with BackgroundNode("driver") as node:
+            late = StreamedDriver(node, arm.ready_rad, arm.joints, topic, STATES, velocities=True)
+            wait_for(lambda: late.received and stands(late), "zeros")
+    finally:
+        guard.end()
+
+
+def test_a_guard_has_met_its_node_when_it_heard_that_very_node(background):
+    """Others may send on the topic, and other guards hear it, one that outlives its node too."""
+    topic = "/shared_driver/commands"
+    theirs, ours = stream_guard(topic, "theirs"), stream_guard(topic, "ours")
+    velocities = background.node.create_publisher(Float64MultiArray, topic, 10)
+    theirs.start()
+    ours.start()
+
+    def met(guard, *marks):
+        for mark in marks:
+            velocities.publish(marked_zeros(6, mark))
+        return MET in guard.heard(0.0)
+
+    try:
+        wait_for(lambda: velocities.get_subscription_count() == 2, "both guards")
+        assert not until(lambda: met(theirs, "theirs", NAME, ""), 1.0)
+        background.node.create_subscription(Float64MultiArray, topic, print, 10)
+        wait_for(lambda: met(theirs, "theirs", NAME, ""), "theirs, with somebody to hear zeros")
+        assert not met(ours)
+        wait_for(lambda: met(ours, "ours"), "ours")
+    finally:
+        theirs.end()
+        ours.end()
 
 
 def test_velocities_persist_without_a_guard(driver, start_mover):

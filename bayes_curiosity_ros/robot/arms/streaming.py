@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+import uuid
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,12 @@ from std_msgs.msg import Float64MultiArray
 from bayes_curiosity_ros.robot.arms.arm import ArmError
 from bayes_curiosity_ros.robot.arms.commands import Commands, Step
 from bayes_curiosity_ros.robot.arms.guard_process import GUARD_DIED
-from bayes_curiosity_ros.robot.arms.stream_guard import MET, stream_guard
+from bayes_curiosity_ros.robot.arms.stream_guard import (
+    MET,
+    has_listeners,
+    marked_zeros,
+    stream_guard,
+)
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -154,7 +160,8 @@ class ForwardVelocity(Stream):
 
     def __init__(self, node: Node, config: TrajectoryConfig, names: tuple[str, ...]) -> None:
         super().__init__(node, config, names)
-        self._guard = stream_guard(str(self._publisher.topic_name))
+        self._node, self._mark = node, uuid.uuid4().hex
+        self._guard = stream_guard(str(self._publisher.topic_name), self._mark)
         self._met = False
 
     def absent(self) -> str:
@@ -162,8 +169,8 @@ class ForwardVelocity(Stream):
         heard us, so it is sent zeros until it says so."""
         self._met |= MET in self._guard.heard(0.0)
         if not self._met:
-            self._send(np.zeros(self._count))
-        there = self._met and self._publisher.get_subscription_count() > 1
+            self._publisher.publish(marked_zeros(self._count, self._mark))
+        there = self._met and has_listeners(self._node, self._publisher)
         return "" if there else str(self._publisher.topic_name)
 
     def open(self) -> None:
