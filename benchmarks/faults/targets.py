@@ -104,15 +104,19 @@ class Arm(Target):
         return spoil(ResetEpisode.Request(), rng)
 
     def probe(self) -> Any:
-        self.call(Trigger, "arm/release", Trigger.Request())
-        answer = self.call(
-            ResetEpisode, "arm/reset_episode", ResetEpisode.Request(episode=1, seed=7)
-        )
-        if answer.status.code != Status.OK:
-            raise NoAnswerError(answer.status.message)
+        answer, deadline = self._released_and_reset(), time.monotonic() + ANSWER_S
+        while answer.status.code != Status.OK:  # by a stop that was still on its way
+            if time.monotonic() > deadline:
+                raise NoAnswerError(answer.status.message)
+            answer = self._released_and_reset()
         status = eventually(self._status, lambda m: m.state == ArmStatus.READY, ANSWER_S)
         too_long = len(status.reason) > REASON_LETTERS
         return list(answer.state.positions), status.accepted, too_long
+
+    def _released_and_reset(self) -> Any:
+        self.call(Trigger, "arm/release", Trigger.Request())
+        request = ResetEpisode.Request(episode=1, seed=7)
+        return self.call(ResetEpisode, "arm/reset_episode", request)
 
 
 class Curiosity(Target):

@@ -92,3 +92,32 @@ def test_runs_that_never_got_there_count_as_later_than_all_others(steps, median)
     assert found.value == median
     assert found.lower <= found.value <= found.upper
     assert found.upper == (INF if INF in steps else 3.0)
+
+
+# What rliable 1.2.0 says of the same scores; it draws by itself, so that ends differ a little.
+RLIABLE_MEANS = {"one": (0.5841, 0.5362, 0.6354), "other": (0.5270, 0.4155, 0.6448)}
+RLIABLE_CHANCE = (0.5333, 0.4124, 0.6605)
+RLIABLE_SHARES = {
+    "one": ((0.975, 0.9, 0.475, 0.1), (0.925, 0.8, 0.325, 0.025), (1.0, 0.975, 0.625, 0.2)),
+    "other": (
+        (0.8125, 0.625, 0.4375, 0.25),
+        (0.6875, 0.4792, 0.2917, 0.125),
+        (0.9167, 0.75, 0.5625, 0.375),
+    ),
+}
+
+
+def test_scores_are_judged_as_by_the_package_that_is_usual():
+    rng = np.random.default_rng(0)
+    scores = {"one": rng.normal(0.6, 0.2, (10, 4)).T, "other": rng.normal(0.45, 0.3, (12, 4)).T}
+    for name, tasks in scores.items():
+        same(aggregate(list(tasks)), RLIABLE_MEANS[name])
+        found = profile(list(tasks), np.array([0.2, 0.4, 0.6, 0.8]))
+        np.testing.assert_allclose(found[0], RLIABLE_SHARES[name][0], atol=1e-4)
+        np.testing.assert_allclose(found[1:], RLIABLE_SHARES[name][1:], atol=0.03)
+    same(probability_of_improvement(list(zip(*scores.values(), strict=True))), RLIABLE_CHANCE)
+
+
+def same(found: Interval, theirs: tuple[float, float, float]) -> None:
+    assert found.value == pytest.approx(theirs[0], abs=1e-4)
+    assert (found.lower, found.upper) == pytest.approx(theirs[1:], abs=0.01)
