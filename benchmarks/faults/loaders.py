@@ -149,7 +149,7 @@ def _make_model(folder: Path) -> Path:
 
 def _load_model(path: Path) -> tuple[Any, str]:
     model = load_model(path)
-    return (model.curiosity.state_dict(), repr(model.curiosity.config), model.episodes), ""
+    return (model.curiosity.state_dict(), repr(model.curiosity.config), model.episodes.array()), ""
 
 
 def _make_demonstrations(folder: Path) -> Path:
