@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import gc
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,17 +20,66 @@ from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.rollout import Behaviour
 from bayes_curiosity_ros.learning.sac import Sac
 
-# Updates between two looks whether somebody wants something of the learner.
-TOGETHER = 4
 # A thread that wants to run waits no longer, in [s], for one that only computes in Python.
 SWITCH_S = 2e-4
+# An action is on its way so long after it was chosen, in [s].
+SENT_S = 0.003
+# It is waited for so long before it is due and after, in [s], besides the time of an update.
+MARGIN_S, LATE_S = 0.002, 0.03
+# Steps of other lengths in [s] have no rhythm to keep to, or leave no time to learn in between.
+SHORTEST_S, LONGEST_S = 0.05, 1.0
+
+
+class Rhythm:
+    """When actions are due. An update then would be in their way: both are Python's."""
+
+    def __init__(self) -> None:
+        self._acted_s = -np.inf
+        self._period_s = 0.0
+
+    def acted(self, now_s: float) -> None:
+        """An action was chosen."""
+        self._period_s, self._acted_s = now_s - self._acted_s, now_s
+
+    def pause_s(self, now_s: float, update_s: float) -> float:
+        """How long to wait in [s] before an update that takes `update_s`."""
+        since_s = now_s - self._acted_s
+        if not SHORTEST_S <= self._period_s <= LONGEST_S:
+            return 0.0
+        if since_s < SENT_S:
+            return SENT_S - since_s
+        due_s = self._period_s - since_s
+        near = -LATE_S < due_s < update_s + MARGIN_S
+        return max(due_s, 0.0) + MARGIN_S if near else 0.0
+
+
+class Noted:
+    """A behaviour that tells a rhythm of its actions.
+
+    Args:
+        behaviour: what acts.
+        rhythm: what is told.
+    """
+
+    def __init__(self, behaviour: Behaviour, rhythm: Rhythm) -> None:
+        self.behaviour = behaviour
+        self._rhythm = rhythm
+
+    def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
+        self.behaviour.begin(count, horizon, rng)
+
+    def act(self, observations: np.ndarray, step: int) -> np.ndarray:
+        actions = self.behaviour.act(observations, step)
+        self._rhythm.acted(time.monotonic())
+        return actions
 
 
 class Asynchronous:
     """A learner with a memory whose updates are made in a thread, whenever there is time.
 
-    Episodes act by the policy as it was when they began. What is learnt depends on how fast
-    this machine is; whoever wants the same episodes from the same seed learns synchronously.
+    Episodes act by the policy as it was when they began, and no update is under way when an action
+    is due. What is learnt depends on how fast this machine is; whoever wants the same episodes
+    from the same seed learns synchronously.
 
     Args:
         learner: what learns. Nobody else may use it from now on.
@@ -42,19 +94,23 @@ class Asynchronous:
         self._most_due = most_due
         self.due = 0
         self._error: Exception | None = None
-        self._td_error = 0.0
+        self._td_error = self._update_s = 0.0
+        self._rhythm = Rhythm()
         self._visitors = 0  # who wait for the learner; it pauses for them
         self._turn = threading.Condition()
         sys.setswitchinterval(SWITCH_S)
+        # Python's collector would stop all threads for 90 ms to look at what libraries loaded.
+        gc.collect()
+        gc.freeze()
         threading.Thread(target=self._learn, name="learner", daemon=True).start()
 
     def explore(self) -> Behaviour:
         with self._visit():
-            return copy.deepcopy(self._learner.explore())
+            return Noted(copy.deepcopy(self._learner.explore()), self._rhythm)
 
     def exploit(self) -> Behaviour:
         with self._visit():
-            return copy.deepcopy(self._learner.exploit())
+            return Noted(copy.deepcopy(self._learner.exploit()), self._rhythm)
 
     @property
     def imitator(self) -> None:
@@ -110,16 +166,22 @@ class Asynchronous:
         while self._error is None:
             with self._turn:
                 self._turn.wait_for(lambda: self.due > 0 and not self._visitors)
-                self._learn_some()
-                self._turn.notify_all()
+                pause_s = self._rhythm.pause_s(time.monotonic(), self._update_s)
+                if not pause_s:
+                    self._learn_once()
+                    self._turn.notify_all()
+            if pause_s:
+                time.sleep(pause_s)
 
-    def _learn_some(self) -> None:
-        some = min(self.due, TOGETHER)
+    def _learn_once(self) -> None:
+        began_s = time.monotonic()
         try:
-            self._td_error = self._learner.improve(some)
+            self._td_error = self._learner.improve(1)
         except Exception as error:
             self._error = error  # for whoever comes next
-        self.due -= some
+        self.due -= 1
+        # The longest of late: an update of the policy, too, takes longer than one of the critics.
+        self._update_s = max(time.monotonic() - began_s, 0.9 * self._update_s)
 
 
 def cloned(state: dict[str, Any]) -> dict[str, Any]:

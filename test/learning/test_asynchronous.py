@@ -10,7 +10,13 @@ import pytest
 import torch
 
 from bayes_curiosity_ros.curiosity.bonus import NoBonus
-from bayes_curiosity_ros.learning.asynchronous import Asynchronous
+from bayes_curiosity_ros.learning.asynchronous import (
+    LATE_S,
+    MARGIN_S,
+    SENT_S,
+    Asynchronous,
+    Rhythm,
+)
 from bayes_curiosity_ros.learning.checkpoint import load_checkpoint, save_checkpoint
 from bayes_curiosity_ros.learning.gatherer import Rollouts, Sampling
 from bayes_curiosity_ros.learning.rollout import run_episodes
@@ -54,8 +60,8 @@ def test_with_nothing_due_it_is_the_learner_itself():
     episodes = run_episodes(task, make_algorithm("sac", task, 0).explore(), 40, rng)
     plain, meanwhile = make_algorithm("sac", task, 0), trainer_of().algorithm
     plain.take(episodes, NoBonus())
-    for _ in range(plain.due(episodes.steps) // 4):
-        plain.improve(4)
+    for _ in range(plain.due(episodes.steps)):
+        plain.improve(1)
     meanwhile.update(episodes, NoBonus())
     wait_for(lambda: meanwhile.due == 0, "updates that are due")
     ours, theirs = meanwhile.state_dict(), plain.state_dict()
@@ -74,12 +80,77 @@ def test_an_episode_acts_by_the_policy_that_it_began_with():
     trainer = trainer_of()
     trainer.iterate()
     behaviour = trainer.algorithm.explore()
-    before = behaviour.policy.network.parameters.clone()
+    before = behaviour.behaviour.policy.network.parameters.clone()
     trainer.iterate()
     idle(trainer)
-    assert torch.equal(behaviour.policy.network.parameters, before)
-    now = trainer.algorithm.explore().policy.network.parameters
+    assert torch.equal(behaviour.behaviour.policy.network.parameters, before)
+    now = trainer.algorithm.explore().behaviour.policy.network.parameters
     assert not torch.equal(now, before)
+
+
+UPDATE_S = 0.01
+
+
+@pytest.mark.parametrize(
+    ("since_s", "pause_s"),
+    [
+        (0.0, SENT_S),  # the action is on its way
+        (SENT_S, 0.0),
+        (0.1 - UPDATE_S - MARGIN_S - 0.001, 0.0),  # there is time for one more
+        (0.1 - UPDATE_S, UPDATE_S + MARGIN_S),
+        (0.1, MARGIN_S),
+        (0.1 + 0.5 * LATE_S, MARGIN_S),
+        (0.1 + 1.1 * LATE_S, 0.0),  # there is none to wait for
+    ],
+)
+def test_no_update_is_under_way_when_an_action_is_due(since_s, pause_s):
+    rhythm = Rhythm()
+    rhythm.acted(5.0)
+    rhythm.acted(5.1)
+    assert rhythm.pause_s(5.1 + since_s, UPDATE_S) == pytest.approx(pause_s, abs=1e-9)
+
+
+@pytest.mark.parametrize("period_s", [0.001, 30.0])
+def test_steps_without_a_rhythm_are_not_waited_for(period_s):
+    rhythm = Rhythm()
+    assert not rhythm.pause_s(5.0, UPDATE_S)
+    rhythm.acted(5.0)
+    rhythm.acted(5.0 + period_s)
+    for since_s in (0.0, 0.5 * period_s, period_s):
+        assert not rhythm.pause_s(5.0 + period_s + since_s, UPDATE_S)
+
+
+def test_updates_keep_out_of_the_way_of_actions():
+    """Whatever an update takes: what is short of it ends before an action is due."""
+    trainer = trainer_of(most_due=100_000)
+    learner, period_s, under_way = trainer.algorithm, 0.1, []
+    learner.due = 0
+    improve = learner._learner.improve
+
+    def noted(updates):
+        under_way.append(time.monotonic())
+        error = improve(updates)
+        under_way.append(time.monotonic())
+        return error
+
+    trainer.iterate()
+    idle(trainer)
+    learner._learner.improve = noted
+    behaviour = learner.explore()
+    behaviour.begin(1, 50, np.random.default_rng(0))
+    with learner._visit():
+        learner.due = 100_000
+    acted = []
+    for step in range(20):
+        time.sleep(period_s)
+        behaviour.act(np.zeros((1, 1)), step % 50)
+        acted.append(time.monotonic())
+    learner.due = 0
+    spans = list(zip(under_way[::2], under_way[1::2], strict=False))
+    assert len(spans) > 20
+    met = sum(begin < now < end for now in acted[3:] for begin, end in spans)
+    # Nearly all without pauses; a busy machine may hold up an update or two.
+    assert met < len(acted) / 2, f"{met} of {len(acted)} actions were due during an update"
 
 
 def test_a_checkpoint_has_what_is_due_and_stays_as_it_was(tmp_path):
