@@ -7,7 +7,7 @@ ifdef ROS_DISTRO
 export LD_LIBRARY_PATH := $(CURDIR)/.venv/lib:$(LD_LIBRARY_PATH)
 endif
 
-.PHONY: help run test test-all lint setup bench faults curves clean
+.PHONY: help run test test-all lint setup bench faults curves docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 10
@@ -39,6 +39,9 @@ OUTPUT ?= output/curves
 curves: setup  ## the paper's five learning curves in OUTPUT (over an hour; stop it, and it goes on later)
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli experiment curves --output $(OUTPUT)
 	@$(VENV_PYTHON) -m bayes_curiosity_ros.cli experiment arm --output $(OUTPUT)
+
+docs: setup  ## the pages as a site in output/site; every link is checked
+	@$(VENV_PYTHON) tools/build_docs.py
 
 clean:  ## remove `.venv` and whatever was built
 	rm -rf .venv .venv-peers-* build install log

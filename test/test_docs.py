@@ -68,6 +68,13 @@ def test_examples_run(shell, passage, capsys):
         assert after < before / 2
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page):
+    """To anchors, too: `make docs`, which has an environment of its own."""
+    links = re.findall(r"\]\((?!\w+:|#)([^)\s#]+)", page.read_text())
+    assert [link for link in links if not (page.parent / link).is_file()] == []
+
+
 def test_what_the_table_does_not_know_is_not_left_out(shell):
     with pytest.raises(AssertionError, match="no entry"):
         shell.run("bayes-curiosity dance")
