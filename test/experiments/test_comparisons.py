@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayes_curiosity_ros.experiments.engine.comparisons import (
+    FEWEST_RUNS,
     NOT_TOLD_APART,
+    TOO_FEW,
     aggregate,
     difference,
     median_steps,
     probability_of_improvement,
     profile,
+    told,
     verdict,
 )
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap, interquartile_mean
@@ -28,7 +31,8 @@ INF = float("inf")
     [((0.1, 0.3), "better"), ((-0.3, -0.1), "worse"), ((-0.1, 0.3), NOT_TOLD_APART)],
 )
 def test_a_difference_is_told_by_its_interval(interval, said):
-    assert verdict(Interval(0.0, *interval)) == said
+    assert verdict(Interval(0.0, *interval), FEWEST_RUNS) == said
+    assert verdict(Interval(0.0, *interval), FEWEST_RUNS - 1) == TOO_FEW
 
 
 @given(SOME, SOME)
@@ -47,8 +51,8 @@ def test_an_interval_holds_the_truth_as_often_as_it_says():
     found = [difference(*pair) for pair in pairs]
     held = sum(each.lower <= 1.0 <= each.upper for each in found)
     assert 85 <= held <= 100
-    alike = [difference(*(rng.normal(size=30) for _ in range(2))) for _ in range(100)]
-    assert sum(verdict(each) != NOT_TOLD_APART for each in alike) <= 15
+    alike = [told(*(rng.normal(size=30) for _ in range(2))) for _ in range(100)]
+    assert len(alike) - alike.count(NOT_TOLD_APART) <= 15
 
 
 def test_of_one_task_the_aggregate_is_the_bootstrap():

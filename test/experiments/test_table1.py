@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bayes_curiosity_ros.experiments.engine.comparisons import NOT_TOLD_APART
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.settings import Selection, load_settings
 from bayes_curiosity_ros.experiments.engine.store import all_rows, to_csv
@@ -121,22 +122,26 @@ def test_an_interrupted_table_is_resumed_and_equals_an_unbroken_one(table, tmp_p
 
 def test_a_comparison_tells_apart_by_interval_and_says_who_was_first():
     cell, default = Cell("acrobot", "trpo", "curiosity"), Cell("acrobot", "trpo", "default")
-    table = {cell: returns_of(*[[-500.0, value] for value in (-100, -101, -102)], first=2000.0)}
+    table = {
+        cell: returns_of(
+            *[[-500.0, value] for value in (-100, -101, -101, -101, -102)], first=2000.0
+        )
+    }
 
     def last_line(first: float, *finals: float) -> str:
         mine = {default: returns_of(*[[-500.0, value] for value in finals], first=first)}
         return comparison.to_markdown(mine, table).splitlines()[-1]
 
-    worse = last_line(3000.0, -120, -121, -122)
+    worse = last_line(3000.0, -120, -121, -121, -121, -122)
     assert worse == (
-        "| acrobot | trpo | default | -121.0 [-122.0, -120.0] | below "
-        "| 3.0k (3.0k–3.0k), 3 of 3 | no |"
+        "| acrobot | trpo | default | -121.0 [-121.7, -120.3] | worse "
+        "| 3.0k (3.0k–3.0k), 5 of 5 | no |"
     )
-    assert last_line(1000.0, -90, -101, -120).endswith(
-        "| not told apart | 1.0k (1.0k–1.0k), 3 of 3 | yes |"
+    assert last_line(1000.0, -90, -101, -101, -105, -120).endswith(
+        "| not told apart | 1.0k (1.0k–1.0k), 5 of 5 | yes |"
     )
-    assert last_line(2000.0, -90, -91, -92).endswith(
-        "| above | 2.0k (2.0k–2.0k), 3 of 3 | as soon |"
+    assert last_line(2000.0, -90, -91, -91, -91, -92).endswith(
+        "| better | 2.0k (2.0k–2.0k), 5 of 5 | as soon |"
     )
 
 
@@ -163,7 +168,7 @@ def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so(
     verdicts = [line.split(" | ") for line in shown if "| default |" in line]
     assert len(verdicts) == 2
     for line in verdicts:
-        assert line[4] in ("not told apart", "above")
+        assert line[4] in (NOT_TOLD_APART, "better")
         assert line[-1] != "no |"
 
 

@@ -18,7 +18,8 @@ from bayes_curiosity_ros.experiments.engine.statistics import (
 )
 from bayes_curiosity_ros.learning.intervals import Interval
 
-NOT_TOLD_APART = "not told apart"
+NOT_TOLD_APART, TOO_FEW = "not told apart", "too few seeds"
+FEWEST_RUNS = 5  # of each side, to say which is better: an interval of fewer is too narrow
 
 
 def difference(mine: np.ndarray, theirs: np.ndarray, seed: int = 0) -> Interval:
@@ -35,11 +36,28 @@ def difference(mine: np.ndarray, theirs: np.ndarray, seed: int = 0) -> Interval:
     return percentile_interval(float(value), drawn)
 
 
-def verdict(difference: Interval) -> str:
-    """What a difference says, where more is better."""
+def verdict(difference: Interval, runs: int) -> str:
+    """What a difference says, where more is better.
+
+    Args:
+        difference: of two methods.
+        runs: of the one that has fewer.
+    """
+    if runs < FEWEST_RUNS:
+        return TOO_FEW
     if difference.lower > 0:
         return "better"
     return "worse" if difference.upper < 0 else NOT_TOLD_APART
+
+
+def told(mine: np.ndarray, theirs: np.ndarray) -> str:
+    """Whether one method is better or worse than another, by the interval of their difference.
+
+    Args:
+        mine: (seeds,), one number per run.
+        theirs: (other seeds,), likewise.
+    """
+    return verdict(difference(mine, theirs), min(len(mine), len(theirs)))
 
 
 def aggregate(tasks: Sequence[np.ndarray], seed: int = 0) -> Interval:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
+from bayes_curiosity_ros.experiments.engine.comparisons import median_steps, told
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.successes import Successes
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
@@ -17,9 +16,9 @@ HEAD += ["first success", "half succeed"]
 LEGEND = """\
 Success rate of training episodes, exploration noise included. At the end: per seed the mean over
 the last tenth of the run; interquartile mean over seeds with its 95 % interval by bootstrap.
-Against curiosity: below or above where the intervals do not meet. Whole run: the mean over all of
-the run and all seeds. Found by: seeds with a success at all. First success, half succeed: median
-over seeds of the steps until then.
+Against curiosity: better or worse where the interval of the difference of the two says so, from 5
+seeds on. Whole run: the mean over all of the run and all seeds. Found by: seeds with a success at
+all. First success, half succeed: median over seeds of the steps until then.
 """
 
 
@@ -42,17 +41,12 @@ def _row(cell: Cell, successes: Successes, cells: Mapping[Cell, Successes]) -> l
         _verdict(successes, cells.get(cell._replace(method=OURS))),
         f"{successes.overall().mean():.3f}",
         f"{successes.found()} of {len(successes)}",
-        steps_text(_median(successes.first_success)),
-        steps_text(_median(successes.steps_to(HALF))),
+        steps_text(median_steps(successes.first_success).value),
+        steps_text(median_steps(successes.steps_to(HALF)).value),
     ]
 
 
 def _verdict(theirs: Successes, ours: Successes | None) -> str:
     if ours is None or ours is theirs:
         return "–"
-    return theirs.interval().against(ours.interval()) or "not told apart"
-
-
-def _median(steps: np.ndarray) -> float:
-    """A value that a seed had, so that infinity needs no arithmetic."""
-    return float(np.percentile(steps, 50, method="higher"))
+    return told(theirs.final(), ours.final())

@@ -15,7 +15,6 @@ from bayes_curiosity_ros.learning.intervals import Interval
 
 HEAD = ["task", "method", "found by", "first success", "steps to 90 %", "seeds there"]
 HEAD += ["at the end", "most lost", "whole run", "against none"]
-FEWEST_SEEDS = 5  # of each side, to say which is better: an interval of fewer is too narrow
 LEGEND = """\
 Success rate of episodes without noise. Found by: seeds with a success while exploring; first
 success: median of the steps until then. Steps to 90 %: until an evaluation has as much; a seed
@@ -53,10 +52,9 @@ def _against(cell: Cell, cells: Mapping[Cell, Evaluations]) -> str:
     rival = rival_of(cell, cells)
     if rival is None:
         return "–"
-    mine, theirs = cells[cell], cells[rival]
-    found = difference(mine.overall(), theirs.overall())
-    enough = min(len(mine), len(theirs)) >= FEWEST_SEEDS
-    return f"{found}, {verdict(found) if enough else 'too few seeds'}"
+    mine, theirs = cells[cell].overall(), cells[rival].overall()
+    found = difference(mine, theirs)
+    return f"{found}, {verdict(found, min(len(mine), len(theirs)))}"
 
 
 def _steps(interval: Interval) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bayes_curiosity_ros.experiments.engine.comparisons import told
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.statistics import bootstrap
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table
@@ -13,9 +14,9 @@ HEAD = ["task", "learner", "method", "reward", "against the table", "first succe
 LEGEND = f"""\
 Reward: per seed, the mean extrinsic return of the evaluations (no noise, no bonus) in the last
 tenth of the budget; interquartile mean over seeds with its 95 % interval by bootstrap. Against
-the table: below or above its {OURS} where the intervals do not meet. First success: median
-(range) of training steps to the end of the first successful episode, and how many seeds had one.
-Sooner: whether that median is before the table's.
+the table: better or worse than its {OURS} where the interval of the difference of the two says so,
+from 5 seeds on. First success: median (range) of training steps to the end of the first successful
+episode, and how many seeds had one. Sooner: whether that median is before the table's.
 """
 
 
@@ -41,7 +42,7 @@ def _text(interval: Interval) -> str:
 
 
 def _verdict(mine: CellReturns, theirs: CellReturns) -> str:
-    return bootstrap(mine.scores()).against(bootstrap(theirs.scores())) or "not told apart"
+    return told(mine.scores(), theirs.scores())
 
 
 def _sooner(mine: CellReturns, theirs: CellReturns) -> str:

@@ -7,9 +7,8 @@ from collections import Counter
 
 from bayes_curiosity_ros.experiments.engine.comparisons import (
     NOT_TOLD_APART,
-    difference,
     probability_of_improvement,
-    verdict,
+    told,
 )
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
@@ -125,8 +124,9 @@ def _by_interval(cells: Cells) -> list[str]:
         ]
         for name, score in MEASURES.items() if pairs else ():
             scores = [(score(curious), score(other)) for curious, other in pairs]
-            found = Counter(verdict(difference(*each)) for each in scores)
-            counts = [str(found[word]) for word in ("better", NOT_TOLD_APART, "worse")]
+            found = Counter(told(*each) for each in scores)
+            apart = found["better"], found["worse"]
+            counts = [str(count) for count in (apart[0], len(scores) - sum(apart), apart[1])]
             rows.append([method, name, *counts, str(probability_of_improvement(scores))])
     head = ["against", "measured by", "better", NOT_TOLD_APART, "worse", "chance of a higher run"]
     title = f"## {OURS.capitalize()} by intervals\n\n{BY_INTERVAL}"
