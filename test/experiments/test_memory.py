@@ -104,7 +104,9 @@ def test_the_experiment_is_evaluated_every_thousand_steps_or_two():
         assert values.timesteps / values.points == (2000 if cell.task == "grasp" else 1000)
         assert values.learning.options["clipped"]
         assert values.method.demonstrated_episodes == (100 if "parked" in cell.task else 20)
-    assert {cell.method for cell in settings.cells()} == {"none", "curiosity"}
+    methods = {cell.method for cell in settings.cells()}
+    assert methods == {"none", "curiosity", "placebo"}
+    assert settings.cell(Cell("parked_reach", "sac", "placebo")).method.shuffled
 
 
 @pytest.mark.parametrize("how", ["never", "always"])
