@@ -114,7 +114,7 @@ def plot_successes(cells: Mapping[Cell, Successes], path: Path, what: str) -> No
         dress(axes, task_title(task))
         axes.set(ylabel=what, ylim=(0, 1))
         draw_bands(axes, {name: _successes_band(each) for name, each in mine.items()})
-        axes.legend(fontsize="x-small", frameon=False, loc="upper left")
+        axes.legend(fontsize="x-small", frameon=False, loc="best")
     save(figure, path)
 
 
