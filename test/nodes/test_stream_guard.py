@@ -86,6 +86,13 @@ def stands(driver):
     return not driver.velocity.any()
 
 
+def require_zeros_of_a_late_driver(topic):
+    arm = RobotConfig.load("jaco.yaml").arm
+    with BackgroundNode("driver") as node:
+        late = StreamedDriver(node, arm.ready_rad, arm.joints, topic, STATES, velocities=True)
+        wait_for(lambda: late.received and stands(late), "zeros")
+
+
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
 def test_the_guard_ends_the_stream_of_a_dead_or_halted_process(driver, start_mover, sent):
     mover = start_mover("guarded")
@@ -103,10 +110,7 @@ def test_zeros_are_sent_until_a_driver_hears_them(background):
         wait_for(lambda: velocities.get_subscription_count() == 1, "guard")
         moving = Float64MultiArray(data=[0.1] * 6)
         until(lambda: velocities.publish(moving), 0.5)
-        arm = RobotConfig.load("jaco.yaml").arm
-        with BackgroundNode("driver") as node:
-            late = StreamedDriver(node, arm.ready_rad, arm.joints, topic, STATES, velocities=True)
-            wait_for(lambda: late.received and stands(late), "zeros")
+        require_zeros_of_a_late_driver(topic)
     finally:
         guard.end()
 
@@ -123,10 +127,7 @@ def test_a_driver_that_comes_after_a_listener_still_hears_zeros(background):
         wait_for(lambda: velocities.get_subscription_count() == 2, "guard and listener")
         until(lambda: velocities.publish(Float64MultiArray(data=[0.1] * 6)), 0.5)
         wait_for(lambda: not any(heard.get(timeout=WAIT_S).data), "zeros that a listener hears")
-        arm = RobotConfig.load("jaco.yaml").arm
-        with BackgroundNode("driver") as node:
-            late = StreamedDriver(node, arm.ready_rad, arm.joints, topic, STATES, velocities=True)
-            wait_for(lambda: late.received and stands(late), "zeros")
+        require_zeros_of_a_late_driver(topic)
     finally:
         guard.end()
 
