@@ -30,7 +30,7 @@ from bayes_curiosity_ros.nodes.conversions.wishes import pose_of_message, stick_
 from bayes_curiosity_ros.nodes.episode_runner import EpisodeRunner, run_episodes_on
 from bayes_curiosity_ros.nodes.parameters import declare
 from bayes_curiosity_ros.nodes.qos import SENSOR_QOS
-from bayes_curiosity_ros.nodes.recorder_client import RecorderClient
+from bayes_curiosity_ros.nodes.recorder_client import EPISODE_TOPICS, RecorderClient
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.nodes.waiter import WaitTimeoutError
 from bayes_curiosity_ros.robot.config import RobotConfig
@@ -41,7 +41,6 @@ from bayes_curiosity_ros.tasks.arm.names import named_arm_task
 FOREVER_S = float("inf")
 WAITS = "waiting for a person who drives: operator/take, then operator/target or joy"
 PAGE = "monitor"  # name of the node that shows it
-TOPICS = ("observation", "action", "episode", "arm/state")
 
 
 class DiscardedError(EpisodeAbortedError):
@@ -147,7 +146,7 @@ class DriveNode(EpisodeRunner):
     def work(self) -> None:
         self.arm.wait_until_there(self.config.start_timeout_s)
         if self._recorder is not None:
-            self._recorder.wait_until_there(TOPICS, self.config.start_timeout_s)
+            self._recorder.wait_until_there(EPISODE_TOPICS, self.config.start_timeout_s)
         if self.config.watched:
             self._wait_for_page()
         for _ in range(self.config.episodes):

@@ -45,7 +45,11 @@ from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.episode_runner import EpisodeRunner, run_episodes_on
 from bayes_curiosity_ros.nodes.no_curiosity import NoCuriosity
 from bayes_curiosity_ros.nodes.parameters import declare
-from bayes_curiosity_ros.nodes.recorder_client import RecorderClient, UnrecordedError
+from bayes_curiosity_ros.nodes.recorder_client import (
+    EPISODE_TOPICS,
+    RecorderClient,
+    UnrecordedError,
+)
 from bayes_curiosity_ros.nodes.run import Ending
 from bayes_curiosity_ros.runs import keep_run, run_in, strangers_heard
 
@@ -133,7 +137,7 @@ class LearnerNode(EpisodeRunner):
         self.arm.wait_until_there(self.config.start_timeout_s)
         self._curiosity.wait_until_there(self.config.start_timeout_s)
         if self._recorder is not None:
-            topics = ("observation", "action", "episode", "arm/state", *self._curiosity.topics)
+            topics = (*EPISODE_TOPICS, *self._curiosity.topics)
             self._recorder.wait_until_there(topics, self.config.start_timeout_s)
         self._begin()
         self.publish_status(LearnerStatus.RUNNING)

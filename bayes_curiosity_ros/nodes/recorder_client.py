@@ -15,6 +15,9 @@ from bayes_curiosity_ros.nodes.taps import HEARD, LACKING, LEARNER, SETTLED, pub
 from bayes_curiosity_ros.nodes.waiter import EndedError, Waiter, WaitTimeoutError
 
 TOPIC = "recorder/status"
+# What is published of episodes, and of the arm's process what is latched: whether it has met the
+# recorder shows in what the recorder has got alone (`Tap.heard`).
+EPISODE_TOPICS = ("observation", "action", "episode", "arm/state", "arm/status")
 
 
 class UnrecordedError(DamagedFileError):

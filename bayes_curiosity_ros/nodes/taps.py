@@ -20,7 +20,7 @@ from bayes_curiosity_ros.bags.metadata import Qos, Topic
 from bayes_curiosity_ros.bags.storage import Record
 from bayes_curiosity_ros.nodes.wire import subscribe_aside
 
-# In a recorder's status: publishers that were found, as `publishers_of` names them, the newest
+# In a recorder's status: publishers that it hears, as `publishers_of` names them, the newest
 # episode of which it is settled what was recorded, what was last heard of the learner, and what is
 # missing.
 HEARD, SETTLED, LEARNER, LACKING = "publishers heard", "episode settled", "learner", "lacking"
@@ -55,6 +55,7 @@ class Tap:
         self._sequence: int | None = None
         self._begun = False
         self._publishers = 1
+        self._spoken: set[str] = set()  # publishers that were known when a message came
         if type_name:
             self._subscribe()
 
@@ -75,9 +76,19 @@ class Tap:
         return self._qos[0] == ReliabilityPolicy.RELIABLE
 
     @property
+    def latched(self) -> bool:
+        """Whether late joiners are served."""
+        return self._qos[1] == DurabilityPolicy.TRANSIENT_LOCAL
+
+    @property
     def heard(self) -> list[str]:
-        """The publishers that were found."""
-        return publishers_of(self.name, self._infos())
+        """The publishers that were found; of a latched topic, those that have spoken to us.
+
+        A publisher that we have found may not have met us yet, and publishes past us. One that
+        is latched speaks as soon as it has, and all its process publishes has met us by then.
+        """
+        found = publishers_of(self.name, self._infos())
+        return [each for each in found if each in self._spoken] if self.latched else found
 
     def take(self) -> list[Record]:
         """All that has come since the last visit."""
@@ -93,6 +104,8 @@ class Tap:
                 received = info["received_timestamp"] or time.time_ns()
                 records.append(Record(self.name, received, info["source_timestamp"], data))
                 self._follow(info["publication_sequence_number"])
+        if records and self.latched:
+            self._spoken = set(publishers_of(self.name, self._infos()))
         return records
 
     def describe(self) -> Topic:
