@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Self
 
 import numpy as np
 import torch
@@ -16,6 +18,7 @@ from bayes_curiosity_ros.learning.off_policy import (
     Minibatch,
     OffPolicy,
     OffPolicyConfig,
+    Updates,
     move_towards,
     require_above_zero,
 )
@@ -101,6 +104,85 @@ class NoisyActor:
         return self.actor.mean_actions(observations) + self.noise[step]
 
 
+@dataclass(frozen=True)
+class Networks:
+    """What DDPG learns; with a leading dimension S of everything, that of S learners.
+
+    Attributes:
+        actor: observations to actions, before they are squashed.
+        critic: observations with actions to values.
+        target_actor: follows the actor slowly.
+        target_critic: follows the critic slowly.
+        actor_adam: of the actor.
+        critic_adam: of the critic.
+    """
+
+    actor: Mlp
+    critic: Mlp
+    target_actor: Mlp
+    target_critic: Mlp
+    actor_adam: Adam
+    critic_adam: Adam
+
+    @classmethod
+    def fresh(cls, actor: Mlp, critic: Mlp, config: DdpgConfig) -> Networks:
+        """Targets that begin where actor and critic do."""
+        return cls(
+            actor,
+            critic,
+            actor.copied(),
+            critic.copied(),
+            Adam(actor.parameters, config.actor_rate, fused=True),
+            Adam(critic.parameters, config.critic_rate, fused=True),
+        )
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Networks]) -> Networks:
+        """Those of several learners as one, with copies of all that they hold."""
+        actor = Mlp.stacked([part.actor for part in parts])
+        critic = Mlp.stacked([part.critic for part in parts])
+        return cls(
+            actor,
+            critic,
+            Mlp.stacked([part.target_actor for part in parts]),
+            Mlp.stacked([part.target_critic for part in parts]),
+            Adam.stacked([part.actor_adam for part in parts], actor.parameters),
+            Adam.stacked([part.critic_adam for part in parts], critic.parameters),
+        )
+
+    def tensors(self) -> list[Tensor]:
+        """Everything that `learn` changes."""
+        networks = (self.actor, self.critic, self.target_actor, self.target_critic)
+        moments = [adam.state_dict().values() for adam in (self.actor_adam, self.critic_adam)]
+        return [*(network.parameters for network in networks), *chain(*moments)]
+
+    def learn(self, minibatch: Minibatch, config: DdpgConfig) -> Tensor:
+        """One update; the temporal-difference errors (…, B, 1) before it."""
+        error = self._improve_critic(minibatch, config.reward_scale)
+        self._improve_actor(minibatch.inputs)
+        move_towards(self.target_actor.parameters, self.actor.parameters, config.polyak)
+        move_towards(self.target_critic.parameters, self.critic.parameters, config.polyak)
+        return error
+
+    def _improve_critic(self, minibatch: Minibatch, reward_scale: float) -> Tensor:
+        next_actions = self.target_actor(minibatch.next_inputs).tanh_()
+        following = self.target_critic(torch.cat([minibatch.next_inputs, next_actions], -1))
+        rewards = reward_scale * minibatch.rewards.sum(-1, keepdim=True)
+        target = torch.addcmul(rewards, minibatch.continuation[..., None], following)
+        linearized = self.critic.linearize(minibatch.pairs)
+        error = linearized.output - target
+        self.critic_adam.descend(linearized.vjp(error / error.shape[-2]))
+        return error
+
+    def _improve_actor(self, inputs: Tensor) -> None:
+        """Deterministic policy gradient: ∂Q/∂a through the squashing into the actor."""
+        linearized = self.actor.linearize(inputs)
+        actions = linearized.output.tanh()
+        value = self.critic.linearize(torch.cat([inputs, actions], -1))
+        slope = value.input_gradient(torch.ones_like(value.output))[..., inputs.shape[-1] :]
+        self.actor_adam.descend(linearized.vjp(slope * (actions * actions - 1) / inputs.shape[-2]))
+
+
 class Ddpg(OffPolicy):
     """Q by temporal differences, an actor that climbs Q, slow targets for both."""
 
@@ -116,13 +198,8 @@ class Ddpg(OffPolicy):
         self.actor = Actor(center, scale, action_size, config.hidden, rng)
         super().__init__(self.actor, action_size, config, Refreshing(config.bonus_refresh), rng)
         sizes = (len(center) + action_size, *config.hidden, 1)
-        self.critic = Mlp(sizes, rng, output_scale=0.1, activation="relu")
-        self.target_actor = Mlp(self.actor.network.sizes, rng, activation="relu")
-        self.target_critic = Mlp(sizes, rng, activation="relu")
-        self.target_actor.parameters.copy_(self.actor.network.parameters)
-        self.target_critic.parameters.copy_(self.critic.parameters)
-        self.actor_adam = Adam(self.actor.network.parameters, config.actor_rate)
-        self.critic_adam = Adam(self.critic.parameters, config.critic_rate)
+        critic = Mlp(sizes, rng, output_scale=0.1, activation="relu")
+        self.networks = Networks.fresh(self.actor.network, critic, config)
 
     def explore(self) -> Behaviour:
         warmup = self.warming_up(self.buffer.added)
@@ -132,41 +209,54 @@ class Ddpg(OffPolicy):
         return MeanAction(self.actor)
 
     def learn(self, minibatch: Minibatch) -> Tensor:
-        error = self._improve_critic(minibatch)
-        self._improve_actor(minibatch.inputs)
-        polyak = self.config.polyak
-        move_towards(self.target_actor.parameters, self.actor.network.parameters, polyak)
-        move_towards(self.target_critic.parameters, self.critic.parameters, polyak)
-        return error
+        return self.networks.learn(minibatch, self.config)
 
-    def _improve_critic(self, minibatch: Minibatch) -> Tensor:
-        """One temporal-difference step; the errors (B, 1) before it."""
-        next_actions = self.target_actor(minibatch.next_inputs).tanh_()
-        following = self.target_critic(torch.cat([minibatch.next_inputs, next_actions], 1))
-        rewards = self.config.reward_scale * minibatch.rewards.sum(1, keepdim=True)
-        target = torch.addcmul(rewards, minibatch.continuation[:, None], following)
-        linearized = self.critic.linearize(minibatch.pairs)
-        error = linearized.output - target
-        self.critic_adam.descend(linearized.vjp(error / len(error)))
-        return error
-
-    def _improve_actor(self, inputs: Tensor) -> None:
-        """Deterministic policy gradient: ∂Q/∂a through the squashing into the actor."""
-        linearized = self.actor.network.linearize(inputs)
-        actions = linearized.output.tanh()
-        value = self.critic.linearize(torch.cat([inputs, actions], 1))
-        slope = value.input_gradient(torch.ones_like(value.output))[:, inputs.shape[1] :]
-        self.actor_adam.descend(linearized.vjp(slope * (actions * actions - 1) / len(inputs)))
+    @classmethod
+    def learn_together(cls, wanted: Sequence[Updates[Self]]) -> list[float]:
+        """In step: networks of all learners that still want updates are stacked."""
+        learners = [each.learner for each in wanted]
+        counts = [each.count for each in wanted]
+        streams = [
+            learner.minibatches(count) for learner, count in zip(learners, counts, strict=True)
+        ]
+        errors, done = [0.0] * len(wanted), 0
+        with torch.inference_mode():
+            for count in sorted(set(counts)):
+                going = [place for place, wants in enumerate(counts) if wants >= count]
+                error = _learn_in_step(
+                    [learners[place] for place in going],
+                    [streams[place] for place in going],
+                    count - done,
+                )
+                for place, row in zip(going, error.abs().mean((1, 2)).tolist(), strict=True):
+                    errors[place] = row
+                done = count
+        return errors
 
     def parts(self) -> dict[str, Tensor | Adam]:
+        networks = self.networks
         return {
-            "actor": self.actor.network.parameters,
-            "critic": self.critic.parameters,
-            "target_actor": self.target_actor.parameters,
-            "target_critic": self.target_critic.parameters,
-            "actor_adam": self.actor_adam,
-            "critic_adam": self.critic_adam,
+            "actor": networks.actor.parameters,
+            "critic": networks.critic.parameters,
+            "target_actor": networks.target_actor.parameters,
+            "target_critic": networks.target_critic.parameters,
+            "actor_adam": networks.actor_adam,
+            "critic_adam": networks.critic_adam,
         }
+
+
+def _learn_in_step(
+    learners: Sequence[Ddpg], streams: Sequence[Iterator[Minibatch]], updates: int
+) -> Tensor:
+    """So many updates of each of these learners; their last errors (S, B, 1)."""
+    whole = Networks.stacked([learner.networks for learner in learners])
+    for _ in range(updates):
+        minibatch = Minibatch.stacked([next(stream) for stream in streams])
+        error = whole.learn(minibatch, learners[0].config)
+    for place, learner in enumerate(learners):
+        for mine, all_of_them in zip(learner.networks.tensors(), whole.tensors(), strict=True):
+            mine.copy_(all_of_them[place])
+    return error
 
 
 @LEARNERS.register("ddpg", config=DdpgConfig)

@@ -63,8 +63,8 @@ class Episodes:
             for index, length in enumerate(self.lengths)
         ]
 
-    def only(self, chosen: np.ndarray) -> Episodes:
-        """Those of (E,) bool `chosen`."""
+    def only(self, chosen: np.ndarray | slice) -> Episodes:
+        """Those of (E,) bool `chosen`, or of a part of them."""
         return Episodes(*(getattr(self, field.name)[chosen] for field in fields(Episodes)))
 
     @staticmethod

@@ -16,7 +16,7 @@ from bayes_curiosity_ros.learning.cell import (
     run_episode,
 )
 from bayes_curiosity_ros.learning.episodes import Episodes
-from bayes_curiosity_ros.learning.rollout import Behaviour, collect
+from bayes_curiosity_ros.learning.rollout import Behaviour, RunWave, collect, run_wave
 from bayes_curiosity_ros.tasks.task import Task
 
 
@@ -62,16 +62,24 @@ class Rollouts:
         task: what is done.
         sampling: how much of it.
         rng: source of initial states and exploration noise.
+        run: runs the episodes.
     """
 
-    def __init__(self, task: Task, sampling: Sampling, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        task: Task,
+        sampling: Sampling,
+        rng: np.random.Generator,
+        run: RunWave = run_wave,
+    ) -> None:
         self._task = task
         self._sampling = sampling
         self._rng = rng
+        self._run = run
 
     def gather(self, behaviour: Behaviour) -> Episodes:
-        sampling = self._sampling
-        return collect(self._task, behaviour, sampling.parallel, sampling.min_steps, self._rng)
+        parallel, min_steps = self._sampling.parallel, self._sampling.min_steps
+        return collect(self._task, behaviour, parallel, min_steps, self._rng, self._run)
 
     def state_dict(self) -> dict[str, Any]:
         return {"rng": self._rng.bit_generator.state}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from bayes_curiosity_ros.learning.optimizer import Adam
 from bayes_curiosity_ros.learning.policy import Normalising
 from bayes_curiosity_ros.learning.pricing import Pricing
 
+LearnerT = TypeVar("LearnerT", bound="OffPolicy")
 TOGETHER = 64  # updates whose data are gathered at once: few copies, and little memory
 
 
@@ -83,10 +84,43 @@ class Minibatch:
     continuation: Tensor
     shown: int = 0
 
+    @classmethod
+    def stacked(cls, parts: Sequence[Minibatch]) -> Minibatch:
+        """Those of S learners, with a leading dimension S of everything."""
+        return cls(
+            torch.stack([part.inputs for part in parts]),
+            torch.stack([part.pairs for part in parts]),
+            torch.stack([part.rewards for part in parts]),
+            torch.stack([part.next_inputs for part in parts]),
+            torch.stack([part.continuation for part in parts]),
+            parts[0].shown,
+        )
+
     @property
     def actions(self) -> Tensor:
         """(B, A)."""
         return self.pairs[:, self.inputs.shape[1] :]
+
+
+@dataclass(frozen=True)
+class Updates(Generic[LearnerT]):
+    """Updates that a learner wants.
+
+    Attributes:
+        learner: the learner.
+        count: number of them.
+    """
+
+    learner: LearnerT
+    count: int
+
+
+RunUpdates = Callable[[Updates], float]
+
+
+def run_updates(wanted: Updates) -> float:
+    """Let the learner learn; the mean error of its last minibatch, before it."""
+    return wanted.learner.learn_from(wanted.count)
 
 
 class OffPolicy(ABC):
@@ -98,6 +132,9 @@ class OffPolicy(ABC):
         config: what all such learners share of their settings.
         pricing: which remembered transitions are priced again, and when.
         rng: source of minibatches, and of what a learner draws.
+
+    Attributes:
+        run: runs its updates.
     """
 
     def __init__(
@@ -112,6 +149,7 @@ class OffPolicy(ABC):
         self._config = config
         self._pricing = pricing
         self.rng = rng
+        self.run: RunUpdates = run_updates
         size = len(actor.center)
         self.buffer = Buffer("experience", config.buffer_capacity, size, action_size)
 
@@ -139,10 +177,19 @@ class OffPolicy(ABC):
 
     def improve(self, updates: int) -> float:
         """Learn from so many minibatches; the mean error of the last, before it."""
+        return self.run(Updates(self, updates))
+
+    def learn_from(self, updates: int) -> float:
+        """As `improve`, by itself."""
         with torch.inference_mode():
-            for minibatch in self._minibatches(self.draw(updates)):
+            for minibatch in self.minibatches(updates):
                 error = self.learn(minibatch)
         return float(error.abs().mean())
+
+    @classmethod
+    def learn_together(cls, wanted: Sequence[Updates[Self]]) -> list[float]:
+        """What `learn_from` of each of these learners gives."""
+        return [each.learner.learn_from(each.count) for each in wanted]
 
     def price(self, bonus: Bonus) -> float:
         """Price what is remembered; the mean intrinsic reward of what is new."""
@@ -157,8 +204,10 @@ class OffPolicy(ABC):
         size = (updates, self._config.minibatch)
         return [(self.buffer, self.rng.integers(len(self.buffer), size=size))]
 
-    def _minibatches(self, drawn: Sequence[tuple[Buffer, np.ndarray]]) -> Iterator[Minibatch]:
-        for start in range(0, len(drawn[0][1]), TOGETHER):
+    def minibatches(self, updates: int) -> Iterator[Minibatch]:
+        """What so many updates learn from."""
+        drawn = self.draw(updates)
+        for start in range(0, updates, TOGETHER):
             part = slice(start, start + TOGETHER)
             yield from self._gathered([(buffer, rows[part]) for buffer, rows in drawn])
 

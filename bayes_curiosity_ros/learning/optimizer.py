@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -39,15 +39,24 @@ class Adam:
         self.epsilon = epsilon
         self.fused = fused
 
+    @classmethod
+    def stacked(cls, optimizers: Sequence[Adam], parameters: Tensor) -> Adam:
+        """One for the parameters (S, P) of S networks, with copies of these optimizers' state."""
+        one = optimizers[0]
+        whole = cls(parameters, one.learning_rate, one.betas, one.epsilon, one.fused)
+        for name in one.state_dict():
+            setattr(whole, name, torch.stack([getattr(each, name) for each in optimizers]))
+        return whole
+
     def descend(self, gradient: Tensor) -> None:
         """One step against the gradient, in place."""
         adam(
-            [self.parameters],
-            [gradient],
-            [self.first],
-            [self.second],
+            self._rows(self.parameters),
+            self._rows(gradient),
+            self._rows(self.first),
+            self._rows(self.second),
             [],
-            [self.count],
+            self._rows(self.count),
             foreach=False,
             fused=self.fused,
             amsgrad=False,
@@ -58,6 +67,10 @@ class Adam:
             eps=self.epsilon,
             weight_decay=0.0,
         )
+
+    def _rows(self, values: Tensor) -> list[Tensor]:
+        """Of each network that is optimised."""
+        return list(values.unbind()) if self.count.dim() else [values]
 
     def state_dict(self) -> dict[str, Any]:
         """Moments and count."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -39,13 +41,60 @@ class UniformAction:
         return self.actions[step]
 
 
+@dataclass(frozen=True)
+class Wave:
+    """Episodes of one policy that begin together.
+
+    Attributes:
+        task: what is done.
+        behaviour: what acts.
+        count: number of episodes.
+        rng: source of initial states and exploration noise.
+    """
+
+    task: Task
+    behaviour: Behaviour
+    count: int
+    rng: np.random.Generator
+
+
+RunWave = Callable[[Wave], Episodes]
+
+
+def run_wave(wave: Wave) -> Episodes:
+    """Run its episodes in step until the last one ends."""
+    return run_waves([wave])[0]
+
+
+def run_waves(waves: Sequence[Wave]) -> list[Episodes]:
+    """Run the episodes of several policies in one simulation, until the last one ends.
+
+    Every wave draws from its own source of randomness, so that its episodes are those of
+    `run_wave`, bit for bit; of one that ends early, only what follows its end differs.
+
+    Args:
+        waves: of the same task.
+    """
+    task = waves[0].task
+    simulation = Simulation.joined([Simulation(task, wave.count, wave.rng) for wave in waves])
+    for wave in waves:
+        wave.behaviour.begin(wave.count, task.horizon, wave.rng)
+    ends = np.cumsum([0, *(wave.count for wave in waves)])
+    parts = [slice(*bounds) for bounds in pairwise(ends)]
+
+    def act(observations: np.ndarray, step: int) -> np.ndarray:
+        chosen = zip(waves, parts, strict=True)
+        return np.concatenate([wave.behaviour.act(observations[p], step) for wave, p in chosen])
+
+    episodes = run_simulation(simulation, waves[0].behaviour.act if len(waves) == 1 else act)
+    return [episodes.only(part) for part in parts]
+
+
 def run_episodes(
     task: Task, behaviour: Behaviour, count: int, rng: np.random.Generator
 ) -> Episodes:
     """Run `count` episodes in step until the last one ends."""
-    simulation = Simulation(task, count, rng)
-    behaviour.begin(count, task.horizon, rng)
-    return run_simulation(simulation, behaviour.act)
+    return run_wave(Wave(task, behaviour, count, rng))
 
 
 def run_simulation(
@@ -88,16 +137,17 @@ def collect(
     parallel: int,
     min_steps: int,
     rng: np.random.Generator,
+    run: RunWave = run_wave,
 ) -> Episodes:
     """Whole episodes until they hold at least `min_steps` steps.
 
     Episodes run in waves: `parallel` first, then as many as the mean length so far suggests are
     missing. Every started episode is finished, so short ones are not over-represented.
     """
-    parts = [run_episodes(task, behaviour, parallel, rng)]
+    parts = [run(Wave(task, behaviour, parallel, rng))]
     steps, count = parts[0].steps, parallel
     while steps < min_steps:
         missing = math.ceil((min_steps - steps) * count / steps)
-        parts.append(run_episodes(task, behaviour, missing, rng))
+        parts.append(run(Wave(task, behaviour, missing, rng)))
         steps, count = steps + parts[-1].steps, count + missing
     return Episodes.concatenate(parts)

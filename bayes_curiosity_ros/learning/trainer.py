@@ -13,7 +13,7 @@ from bayes_curiosity_ros.errors import ModelFileError
 from bayes_curiosity_ros.learning.algorithm import Algorithm
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gatherer import Gatherer
-from bayes_curiosity_ros.learning.rollout import run_episodes
+from bayes_curiosity_ros.learning.rollout import RunWave, Wave, run_wave
 from bayes_curiosity_ros.tasks.task import Task
 
 
@@ -46,6 +46,7 @@ class Trainer:
         algorithm: what learns.
         bonus: what rewards exploration.
         gatherer: where episodes come from.
+        run: runs episodes that are evaluated.
 
     Attributes:
         timesteps: environment steps so far.
@@ -59,7 +60,9 @@ class Trainer:
         algorithm: Algorithm,
         bonus: Bonus,
         gatherer: Gatherer,
+        run: RunWave = run_wave,
     ) -> None:
+        self._run = run
         self.task = task
         self.algorithm = algorithm
         self.bonus = bonus
@@ -90,7 +93,7 @@ class Trainer:
 
     def evaluate(self, count: int, rng: np.random.Generator) -> Episodes:
         """Episodes without exploration noise; training is not disturbed."""
-        return run_episodes(self.task, self.algorithm.exploit(), count, rng)
+        return self._run(Wave(self.task, self.algorithm.exploit(), count, rng))
 
     def state_dict(self) -> dict[str, Any]:
         """All that a later process needs to go on exactly as this one would."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,22 @@ class Simulation:
         self._seen: np.ndarray = np.zeros((count, task.observation_size))
         self._seen_states: np.ndarray = self.states
         self._look_afresh()
+
+    @classmethod
+    def joined(cls, parts: Sequence[Simulation]) -> Simulation:
+        """One of all copies of several, in their order; its source of randomness is the first's.
+
+        Args:
+            parts: of the same task, where each begins.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        whole = cls(parts[0].task, 0, parts[0].rng)
+        names = parts[0].state_dict()
+        whole.load_state_dict(
+            {name: np.concatenate([part.state_dict()[name] for part in parts]) for name in names}
+        )
+        return whole
 
     def observe(self) -> np.ndarray:
         """The observations now: (N, D). A row that has not changed is not looked at again."""

@@ -18,7 +18,13 @@ from PIL import Image
 from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.experiments.engine import work as engine
 from bayes_curiosity_ros.experiments.engine.jobs import Job, Record, Row
-from bayes_curiosity_ros.experiments.engine.running import jobs_of, prepare, progress, work_of
+from bayes_curiosity_ros.experiments.engine.running import (
+    jobs_of,
+    prepare,
+    progress,
+    side_by_side,
+    work_of,
+)
 from bayes_curiosity_ros.experiments.engine.schedule import run_on_ray
 from bayes_curiosity_ros.experiments.engine.settings import Selection, load_settings
 from bayes_curiosity_ros.experiments.engine.store import all_rows
@@ -74,6 +80,29 @@ def test_an_interrupted_run_equals_an_unbroken_one(table, tmp_path, monkeypatch,
     assert [row.timesteps for row in rows] == [0, 200, 400]
     assert all(np.isfinite(row.evaluation_return) for row in rows)
     assert np.isnan(rows[0].extrinsic_return)
+
+
+@pytest.mark.parametrize("learner", LEARNERS.names())
+def test_seeds_side_by_side_are_what_each_is_alone(table, tmp_path, monkeypatch, learner):
+    """Also when they were interrupted; they differ in how far each has come by then."""
+    table.write_text(table.read_text().partition("only:")[0])
+    settings = load_settings(table).only(Selection(learners=(learner,), methods=("curiosity",)))
+    jobs = jobs_of(settings, [0, 1, 2])
+    alone, together = (work_of(settings, tmp_path / name) for name in ("alone", "together"))
+    cut_short(together, jobs[1], 150, monkeypatch)
+    rows = together.together(jobs)
+    assert untimed(rows) == untimed([row for job in jobs for row in alone(job)])
+    for job in jobs:
+        assert_same(load_state(together.checkpoint(job)), load_state(alone.checkpoint(job)))
+
+
+def test_seeds_of_a_cell_are_grouped_and_the_first_of_all_cells_come_first():
+    cells = [("reach", "trpo", "none"), ("reach", "trpo", "rnd")]
+    jobs = [Job(*cell, seed) for seed in range(3) for cell in cells]
+    groups = side_by_side(jobs, 2)
+    assert [[job.seed for job in group] for group in groups] == [[0, 1], [0, 1], [2], [2]]
+    assert [group[0].method for group in groups] == ["none", "rnd", "none", "rnd"]
+    assert side_by_side(jobs, 1) == [(job,) for job in jobs]
 
 
 @pytest.mark.parametrize("task", ["reach", "visual_reach"])

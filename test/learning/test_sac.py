@@ -189,7 +189,7 @@ def test_half_of_a_minibatch_is_demonstrated():
     sac = identity_sac()
     sac.remember(shown_episodes())
     sac.buffer.add(shown_episodes(seed=1))
-    (batch, *_) = sac._minibatches(sac.draw(3))
+    (batch, *_) = sac.minibatches(3)
     assert batch.shown == 8
     fresh, shown = (set(each.log.kept()["action"][:, 0]) for each in (sac.buffer, sac.shown))
     drawn = batch.actions[:, 0].numpy()
@@ -200,7 +200,7 @@ def test_half_of_a_minibatch_is_demonstrated():
 def test_without_demonstrations_all_of_it_is_fresh():
     sac = identity_sac()
     sac.buffer.add(shown_episodes())
-    (batch, *_) = sac._minibatches(sac.draw(1))
+    (batch, *_) = sac.minibatches(1)
     assert batch.shown == 0
     assert len(batch.inputs) == 16
 
@@ -246,7 +246,7 @@ def test_a_separate_value_is_of_bonuses_in_units_of_their_deviation_over_all_tha
     sac.remember(shown_episodes())
     sac.update(shown_episodes(1, seed=1), CountingBonus())
     kept = [buffer.intrinsic[: len(buffer)] for buffer in (sac.buffer, sac.shown)]
-    (batch, *_) = sac._minibatches(sac.draw(1))
+    (batch, *_) = sac.minibatches(1)
     extrinsic, intrinsic = sac._rewards(batch)
     torch.testing.assert_close(extrinsic, batch.rewards[:, 0])
     torch.testing.assert_close(intrinsic, batch.rewards[:, 1] / np.concatenate(kept).std())
@@ -261,7 +261,7 @@ def test_a_bonus_that_pays_nothing_has_a_unit_all_the_same():
 def test_the_clock_is_no_terminal_state():
     sac = identity_sac()
     sac.buffer.add(shown_episodes())
-    (batch, *_) = sac._minibatches(sac.draw(1))
+    (batch, *_) = sac.minibatches(1)
     torch.testing.assert_close(batch.continuation, torch.full((16,), SMALL.discount))
 
 

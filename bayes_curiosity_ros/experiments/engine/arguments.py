@@ -12,7 +12,7 @@ from bayes_curiosity_ros.resources import find
 
 
 def add_experiment_arguments(
-    parser: argparse.ArgumentParser, config: str, output: str, seeds: str
+    parser: argparse.ArgumentParser, config: str, output: str, seeds: str, together: int = 1
 ) -> None:
     """Options of an experiment whose runs are in process.
 
@@ -21,6 +21,8 @@ def add_experiment_arguments(
         config: default file in config/experiments/.
         output: default folder.
         seeds: default ones.
+        together: default number of seeds that run side by side; it pays where a step of the task
+            takes next to nothing.
     """
     parser.add_argument("--task", nargs="+", metavar="NAME", help="only these tasks")
     parser.add_argument(
@@ -44,6 +46,14 @@ def add_experiment_arguments(
     add_output_arguments(parser, output, "of all results")
     parser.add_argument(
         "--log", choices=LOGS, default="", help="event files of each run that ends, besides rows"
+    )
+    parser.add_argument(
+        "--together",
+        type=whole("--together", 1, 1000),
+        default=together,
+        metavar="N",
+        help="seeds of a cell that run side by side in a process, with the same rows as alone "
+        "(default: %(default)s)",
     )
     add_place_arguments(parser)
 

@@ -20,6 +20,7 @@ from bayes_curiosity_ros.learning.algorithm import Algorithm, make_learner
 from bayes_curiosity_ros.learning.demonstrated import demonstrated, remembering
 from bayes_curiosity_ros.learning.episodes import Episodes
 from bayes_curiosity_ros.learning.gatherer import Rollouts
+from bayes_curiosity_ros.learning.off_policy import OffPolicy
 from bayes_curiosity_ros.learning.perception import PerceivedTask, encoder_config, perceived
 from bayes_curiosity_ros.learning.policy import GaussianPolicy
 from bayes_curiosity_ros.learning.preparation import (
@@ -29,6 +30,7 @@ from bayes_curiosity_ros.learning.preparation import (
     observations_of,
     train_encoder,
 )
+from bayes_curiosity_ros.learning.side_by_side import Executor
 from bayes_curiosity_ros.learning.trainer import Trainer
 from bayes_curiosity_ros.locks import locked
 from bayes_curiosity_ros.tasks.arm.task import ArmTask
@@ -109,15 +111,24 @@ class Ground:
                 for seed in seeds:
                     self.learner(seed)
 
-    def trainer(self, seed: int) -> Trainer:
+    def trainer(self, seed: int, executor: Executor | None = None) -> Trainer:
         """A run before its first iteration; the seed decides everything random.
 
         Learner, rollouts and bonus draw from streams of their own, so that a seed's first policy
         and initial states are the same whatever the method.
+
+        Args:
+            seed: of the run.
+            executor: runs its episodes and updates.
         """
+        executor = executor or Executor()
         bonus = self._bonus(self.task, lambda: self.encoder(seed), seed)
-        rollouts = Rollouts(self.task, self.cell.learning.sampling, rollout_rng(seed))
-        return Trainer(self.task, self.learner(seed), bonus, rollouts)
+        sampling, run = self.cell.learning.sampling, executor.run_wave
+        rollouts = Rollouts(self.task, sampling, rollout_rng(seed), run)
+        learner = self.learner(seed)
+        if isinstance(learner, OffPolicy):
+            learner.run = executor.run_updates
+        return Trainer(self.task, learner, bonus, rollouts, run)
 
     def learner(self, seed: int) -> Algorithm:
         """The learner as a run starts with it."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from types import FrameType
 
@@ -144,10 +145,23 @@ def train(
     """Run jobs; each is yielded when it has finished and is saved."""
     if not jobs:
         return
-    with progress(jobs, work), closing(results_of(jobs, work, arguments)) as results:
-        for job, rows in results:
+    groups = side_by_side(jobs, arguments.together)
+    with progress(jobs, work), closing(results_of(groups, work.together, arguments)) as results:
+        for group, rows in results:
             store.append(rows)
-            yield job
+            yield from group
+
+
+def side_by_side(jobs: Sequence[Job], most: int) -> list[tuple[Job, ...]]:
+    """Groups of up to so many seeds of a cell, the first ones of every cell first."""
+    cells: dict[Cell, list[Job]] = {}
+    for job in jobs:
+        cells.setdefault(job.cell, []).append(job)
+    groups = [
+        [tuple(seeds[first : first + most]) for first in range(0, len(seeds), most)]
+        for seeds in cells.values()
+    ]
+    return [group for turn in zip_longest(*groups) for group in turn if group is not None]
 
 
 def results_of(

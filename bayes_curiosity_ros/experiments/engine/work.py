@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from bayes_curiosity_ros.learning.checkpoint import (
     save_checkpoint,
 )
 from bayes_curiosity_ros.learning.preparation import Tell
+from bayes_curiosity_ros.learning.side_by_side import Executor, side_by_side
 from bayes_curiosity_ros.learning.trainer import Trainer
 
 CHECKPOINT_S = 20.0
@@ -51,9 +52,19 @@ class Work:
 
     def __call__(self, job: Job) -> list[Row]:
         """Train to the budget, from the last checkpoint if there is one."""
-        torch.set_num_threads(1)
+        return self._run(job, Executor())
+
+    def together(self, jobs: Sequence[Job]) -> list[Row]:
+        """The rows of several seeds of a cell, run side by side: the same bits as alone."""
+        if len(jobs) == 1:
+            return self(jobs[0])
+        runs = side_by_side([partial(self._run, job) for job in jobs])
+        return [row for rows in runs for row in rows]
+
+    def _run(self, job: Job, executor: Executor) -> list[Row]:
+        torch.set_num_threads(1)  # a setting of each thread
         began_s, cell = time.monotonic(), self.cells[job.cell]
-        trainer = self.trainer(job)
+        trainer = self.trainer(job, executor)
         record = Record(job, cell.points, cell.timesteps, evaluation_of(trainer, cell, job.seed))
         checkpoint, written = self.checkpoint(job), 0
         if has_checkpoint(checkpoint):
@@ -80,9 +91,14 @@ class Work:
                 extra = {"record": record.state_dict(), "seconds": saved_s - began_s}
                 save_checkpoint(self.checkpoint(job), trainer, extra)
 
-    def trainer(self, job: Job) -> Trainer:
-        """A job's trainer before its first iteration."""
-        return self.ground(job.cell).trainer(job.seed)
+    def trainer(self, job: Job, executor: Executor | None = None) -> Trainer:
+        """A job's trainer before its first iteration.
+
+        Args:
+            job: the run.
+            executor: runs its episodes and updates.
+        """
+        return self.ground(job.cell).trainer(job.seed, executor)
 
     def ground(self, cell: Cell, tell: Tell = lambda line: None, line: int = 0) -> Ground:
         """What a cell's runs start from.

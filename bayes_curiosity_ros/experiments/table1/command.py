@@ -17,7 +17,7 @@ from bayes_curiosity_ros.files import write_atomically
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment table1`."""
-    add_experiment_arguments(parser, "table1.yaml", "output/table1", "0-9")
+    add_experiment_arguments(parser, "table1.yaml", "output/table1", "0-9", together=10)
     parser.add_argument(
         "--against",
         type=Path,

@@ -35,7 +35,7 @@ Trials = dict[float, dict[str, CellReturns]]  # by weight, then learner
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `bayes-curiosity experiment tune`."""
-    add_experiment_arguments(parser, "table1_tuning.yaml", "output/tuning", "100-102")
+    add_experiment_arguments(parser, "table1_tuning.yaml", "output/tuning", "100-102", together=10)
 
 
 def run(arguments: argparse.Namespace) -> int:
