@@ -245,6 +245,16 @@ def test_demonstrations_can_be_of_another_pose(curves, tmp_path, per_seed, said)
     np.testing.assert_allclose(theirs, ready + 1.0, atol=0.06)
 
 
+def test_learners_share_a_seeds_encoder_and_seeds_do_not(table, tmp_path):
+    work = work_of(load_settings(table), tmp_path)
+    learners = [Job("pendulum", name, "curiosity", 0).cell for name in ("trpo", "ddpg")]
+    first, second = (work.ground(cell).encoder(0).state_dict() for cell in learners)
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    other = work.ground(learners[0]).encoder(1).state_dict()
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+    assert len(list((tmp_path / "prepared").glob("*_model_*"))) == 2
+
+
 def test_what_is_shown_decides_which_files_serve(curves, tmp_path):
     job = Job("reach", "trpo", "curiosity", 0)
     before = work_of(load_settings(curves), tmp_path).ground(job.cell).files(0)

@@ -11,7 +11,9 @@ import numpy as np
 import torch
 
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus, BonusInputs
+from bayes_curiosity_ros.curiosity.curiosity import Curiosity
 from bayes_curiosity_ros.curiosity.encoder import Encoder
+from bayes_curiosity_ros.curiosity.model_file import SavedModel, load_model, save_model
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.methods import merged
 from bayes_curiosity_ros.experiments.engine.placebo import Shuffled
@@ -207,6 +209,15 @@ class Ground:
     def _trained_encoder(self, seed: int) -> Encoder:
         if not self.cell.demonstrations_per_seed:
             return self.preparation.encoder
+        model = self.files(seed).model
+        path = model.with_stem(f"{model.stem}_{seed}")
+        if not path.exists():  # learners share it; whoever else makes it makes the same
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_model(path, SavedModel(Curiosity(self._own_encoder(seed))))
+        return load_model(path).curiosity.encoder
+
+    def _own_encoder(self, seed: int) -> Encoder:
+        """One that is trained on a seed's own demonstrations."""
         shown = self.demonstrations(seed)
         encoder, _ = train_encoder(
             self.preparation.random_encoder(seed),
