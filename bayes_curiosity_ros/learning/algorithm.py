@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from bayes_curiosity_ros.curiosity.bonus import Bonus
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.critic import Critic
 from bayes_curiosity_ros.learning.episodes import Episodes
-from bayes_curiosity_ros.learning.policy import GaussianPolicy, PolicyConfig
+from bayes_curiosity_ros.learning.policy import GaussianPolicy, Normalising, PolicyConfig
 from bayes_curiosity_ros.learning.returns import generalised_advantages
 from bayes_curiosity_ros.learning.rollout import Behaviour
 from bayes_curiosity_ros.tasks.task import Task
@@ -95,6 +95,9 @@ def make_learner(
     return entry.make(task, build(entry.config, options, f"learner {name}"), policy, rng)
 
 
+ActorT = TypeVar("ActorT", bound="Actor")
+
+
 class Actor(Protocol):
     """A policy without its noise."""
 
@@ -124,6 +127,16 @@ class SampledAction:
         size = self.policy.action_size
         self.noise = rng.standard_normal((horizon, count, size), dtype=np.float32)
 
+    @classmethod
+    def joined(cls, parts: Sequence[SampledAction]) -> SampledAction | None:
+        """As `rollout.Joinable`."""
+        policy = _stacked([part.policy for part in parts])
+        if policy is None:
+            return None
+        whole = cls(policy)
+        whole.noise = np.stack([part.noise for part in parts], axis=1)
+        return whole
+
     def act(self, observations: np.ndarray, step: int) -> np.ndarray:
         return self.policy.sample(observations, self.noise[step])
 
@@ -134,11 +147,23 @@ class MeanAction:
     def __init__(self, policy: Actor) -> None:
         self.policy = policy
 
+    @classmethod
+    def joined(cls, parts: Sequence[MeanAction]) -> MeanAction | None:
+        """As `rollout.Joinable`."""
+        policy = _stacked([part.policy for part in parts])
+        return None if policy is None else cls(policy)
+
     def begin(self, count: int, horizon: int, rng: np.random.Generator) -> None:
         pass
 
     def act(self, observations: np.ndarray, step: int) -> np.ndarray:
         return self.policy.mean_actions(observations)
+
+
+def _stacked(policies: Sequence[ActorT]) -> ActorT | None:
+    """One for several; None where they are of a kind that cannot be."""
+    kind: Any = type(policies[0])
+    return kind.stacked(policies) if issubclass(kind, Normalising) else None
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class DdpgConfig(OffPolicyConfig):
 class Actor(Normalising):
     """A deterministic policy: a perceptron squashed to [-1, 1] by tanh."""
 
+    networks = ("network",)
+
     def __init__(
         self,
         center: np.ndarray,
@@ -97,6 +99,17 @@ class NoisyActor:
             for step in range(1, horizon):
                 noise[step] = self.correlation * noise[step - 1] + fresh * noise[step]
         self.noise = noise if self.warmup else self.std * noise
+
+    @classmethod
+    def joined(cls, parts: Sequence[NoisyActor]) -> NoisyActor | None:
+        """As `rollout.Joinable`: not where some are in warm-up and others no longer."""
+        first = parts[0]
+        if any(part.warmup != first.warmup for part in parts):
+            return None
+        actor = Actor.stacked([part.actor for part in parts])
+        whole = cls(actor, first.std, first.correlation, first.warmup)
+        whole.noise = np.stack([part.noise for part in parts], axis=1)
+        return whole
 
     def act(self, observations: np.ndarray, step: int) -> np.ndarray:
         if self.warmup:

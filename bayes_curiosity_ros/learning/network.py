@@ -54,7 +54,9 @@ class Mlp:
         count = parameter_count(sizes)
         self.parameters = torch.zeros(count) if storage is None else storage
         self.layers = split_layers(self.parameters, sizes)
-        self._arrays = [(weight.numpy(), bias.numpy()) for weight, bias in self.layers]
+        self._arrays = [
+            (weight.numpy(), bias[..., None, :].numpy()) for weight, bias in self.layers
+        ]
         if rng is not None:
             self._initialise(rng, output_scale)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -86,11 +87,24 @@ class Normalising:
     Args:
         center: (D,) subtracted from observations.
         scale: (D,) then divided by.
+
+    Attributes:
+        networks: names of the attributes that are its networks.
     """
+
+    networks: tuple[str, ...] = ()
 
     def __init__(self, center: np.ndarray, scale: np.ndarray) -> None:
         self.center = center.astype(np.float32)
         self.inverse_scale = (1.0 / scale).astype(np.float32)
+
+    @classmethod
+    def stacked(cls, policies: Sequence[Self]) -> Self:
+        """S of the same shape as one, as they are now: it acts at (S, N, D) observations."""
+        whole = copy(policies[0])
+        for name in cls.networks:
+            setattr(whole, name, Mlp.stacked([getattr(policy, name) for policy in policies]))
+        return whole
 
     def inputs(self, observations: np.ndarray) -> np.ndarray:
         """Normalised observations (…, D) float32."""
@@ -104,6 +118,8 @@ class GaussianPolicy(Normalising):
         action_size: A.
         parameters: (P,) float32, of both networks; change it in place only.
     """
+
+    networks = ("mean_network", "std_network")
 
     def __init__(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Protocol
+from itertools import chain, pairwise
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,17 @@ class Behaviour(Protocol):
 
     def act(self, observations: np.ndarray, step: int) -> np.ndarray:
         """Actions (E, A) at observations (E, D), `step` steps into every episode."""
+        ...
+
+
+@runtime_checkable
+class Joinable(Behaviour, Protocol):
+    """A behaviour that can act for several: one call in place of many, with the same bits."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self | None:
+        """One that acts as these at (S, N, D) observations, once they have begun; None if it
+        cannot be."""
         ...
 
 
@@ -58,6 +69,8 @@ class Wave:
     rng: np.random.Generator
 
 
+Act = Callable[[np.ndarray, int], np.ndarray]
+Part = tuple[int, Act]  # number of episodes, and what acts for them
 RunWave = Callable[[Wave], Episodes]
 
 
@@ -75,19 +88,44 @@ def run_waves(waves: Sequence[Wave]) -> list[Episodes]:
     Args:
         waves: of the same task.
     """
-    task = waves[0].task
-    simulation = Simulation.joined([Simulation(task, wave.count, wave.rng) for wave in waves])
+    groups: dict[tuple[type, int], list[Wave]] = {}
     for wave in waves:
+        groups.setdefault((type(wave.behaviour), wave.count), []).append(wave)
+    task, ordered = waves[0].task, list(chain(*groups.values()))
+    simulation = Simulation.joined([Simulation(task, wave.count, wave.rng) for wave in ordered])
+    for wave in ordered:
         wave.behaviour.begin(wave.count, task.horizon, wave.rng)
-    ends = np.cumsum([0, *(wave.count for wave in waves)])
-    parts = [slice(*bounds) for bounds in pairwise(ends)]
+    episodes = run_simulation(simulation, _side_by_side([_act_of(g) for g in groups.values()]))
+    ends = np.cumsum([0, *(wave.count for wave in ordered)])
+    parts = zip(ordered, pairwise(ends), strict=True)
+    found = {id(wave): episodes.only(slice(*bounds)) for wave, bounds in parts}
+    return [found[id(wave)] for wave in waves]
+
+
+def _act_of(waves: Sequence[Wave]) -> Part:
+    """How many episodes these waves have, as many each, and what acts for all of them."""
+    behaviours: list[Any] = [wave.behaviour for wave in waves]
+    first, count, runs = behaviours[0], waves[0].count, len(waves)
+    joined = type(first).joined(behaviours) if runs > 1 and isinstance(first, Joinable) else None
+    if joined is None:
+        return runs * count, _side_by_side([(count, wave.behaviour.act) for wave in waves])
 
     def act(observations: np.ndarray, step: int) -> np.ndarray:
-        chosen = zip(waves, parts, strict=True)
-        return np.concatenate([wave.behaviour.act(observations[p], step) for wave, p in chosen])
+        actions = joined.act(observations.reshape(runs, count, -1), step)
+        return actions.reshape(runs * count, -1)
 
-    episodes = run_simulation(simulation, waves[0].behaviour.act if len(waves) == 1 else act)
-    return [episodes.only(part) for part in parts]
+    return runs * count, act
+
+
+def _side_by_side(parts: Sequence[Part]) -> Act:
+    """What acts for the first so many episodes, then for the next, and so on."""
+    if len(parts) == 1:
+        return parts[0][1]
+    ends = np.cumsum([0, *(count for count, _ in parts)])
+    acts = [(slice(*bounds), act) for bounds, (_, act) in zip(pairwise(ends), parts, strict=True)]
+    return lambda observations, step: np.concatenate(
+        [act(observations[part], step) for part, act in acts]
+    )
 
 
 def run_episodes(
@@ -97,9 +135,7 @@ def run_episodes(
     return run_wave(Wave(task, behaviour, count, rng))
 
 
-def run_simulation(
-    simulation: Simulation, act: Callable[[np.ndarray, int], np.ndarray]
-) -> Episodes:
+def run_simulation(simulation: Simulation, act: Act) -> Episodes:
     """Run episodes from where a simulation stands until the last one ends.
 
     Args:

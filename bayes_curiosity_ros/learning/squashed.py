@@ -73,6 +73,8 @@ class SquashedPolicy(Normalising):
         rng: source of the weights.
     """
 
+    networks = ("network",)
+
     def __init__(
         self,
         center: np.ndarray,
@@ -88,12 +90,12 @@ class SquashedPolicy(Normalising):
 
     def mean_actions(self, observations: np.ndarray) -> np.ndarray:
         """tanh μ: (N, A)."""
-        return np.tanh(self.network.act(self.inputs(observations))[:, : self.action_size])
+        return np.tanh(self.network.act(self.inputs(observations))[..., : self.action_size])
 
     def sample(self, observations: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Actions (N, A) from standard normal `noise` (N, A)."""
         output = self.network.act(self.inputs(observations))
-        mean, log_std = np.split(output, 2, axis=1)
+        mean, log_std = np.split(output, 2, axis=-1)
         return np.tanh(mean + np.exp(log_std.clip(*LOG_STD_RANGE)) * noise)
 
     def draw(self, inputs: Tensor, noise: Tensor) -> SquashedSample:
