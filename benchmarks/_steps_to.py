@@ -35,9 +35,16 @@ EPISODES = 50
 METHOD = "none"
 
 
-def ground_of(task: str, folder: Path) -> Ground:
-    """What the runs of `experiment memory` on a task start from."""
+def ground_of(task: str, folder: Path, budget: int | None = None) -> Ground:
+    """What the runs of `experiment memory` on a task start from.
+
+    Args:
+        task: name of the task.
+        folder: for what they start from.
+        budget: control steps in place of the experiment's.
+    """
     settings = load_settings(find("config/experiments", "memory.yaml"))
+    settings = settings if budget is None else settings.with_timesteps(budget)
     cell = Cell(task, "sac", METHOD)
     return Work({cell: settings.cell(cell)}, folder).ground(cell)
 

@@ -124,7 +124,7 @@ def steps(arguments: argparse.Namespace) -> bool:
     seeds, ratios = parse_ranges(arguments.seeds, "--seeds"), []
     with tempfile.TemporaryDirectory() as folder:
         for task in arguments.tasks:
-            ground = _steps_to.ground_of(task, Path(folder))
+            ground = _steps_to.ground_of(task, Path(folder), arguments.budget)
             found = np.array(
                 [[_steps_to.ours(ground, s), _steps_to.theirs(ground, s)] for s in seeds]
             )
@@ -208,6 +208,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=5, help="of speed, each side")
     parser.add_argument("--tasks", nargs="+", default=["reach", "grasp"], help="of steps")
     parser.add_argument("--seeds", default="0-2", help="of steps")
+    parser.add_argument("--budget", type=int, help="control steps of a run of steps, at most")
     parser.add_argument("--corrected-steps", type=int, default=8000, help="of corrections")
     parser.add_argument("--delay-steps", type=int, default=10_000, help="control steps of delay")
     arguments = parser.parse_args()
