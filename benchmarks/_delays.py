@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty
@@ -43,16 +43,16 @@ class Delays(NamedTuple):
     releases: int
 
 
-def watch(steps: int, folder: Path, asynchronous: bool = True) -> Delays:
+def watch(steps: int, folder: Path, changes: Mapping[str, object]) -> Delays:
     """Let SAC learn with an emulated arm, and see how late its actions are.
 
     Args:
         steps: control steps.
         folder: for what the learner writes.
-        asynchronous: whether it learns while the arm moves.
+        changes: parameters of arm and learner that differ from those of real arms.
     """
     releases = 0
-    with rigged("trajectory", {}) as rig, BackgroundNode("watcher") as watcher:
+    with rigged("trajectory", changes) as rig, BackgroundNode("watcher") as watcher:
         taps = {
             topic: Tap(watcher.node, topic, f"bayes_curiosity_interfaces/msg/{kind}")
             for topic, kind in TYPES.items()
@@ -61,7 +61,7 @@ def watch(steps: int, folder: Path, asynchronous: bool = True) -> Delays:
         watcher.node.create_timer(1.0, lambda: objects.publish(_object()))
         sent: dict[str, dict[tuple[int, int], int]] = {topic: {} for topic in TYPES}
         with (
-            _learner(steps, folder, asynchronous) as process,
+            _learner(steps, folder, changes) as process,
             tqdm(total=steps, desc="delays", unit="step", disable=None, leave=False) as bar,
         ):
             while process.poll() is None:
@@ -100,11 +100,13 @@ def _object() -> PoseStamped:
 
 
 @contextmanager
-def _learner(steps: int, folder: Path, asynchronous: bool) -> Iterator[subprocess.Popen[bytes]]:
+def _learner(
+    steps: int, folder: Path, changes: Mapping[str, object]
+) -> Iterator[subprocess.Popen[bytes]]:
     """A learner that learns from its first episode on."""
     given = {"learner": "sac", "bonus": "none", "timesteps": steps, "folder": folder}
     given |= {"operator_confirmed": "true", "sac__warmup_steps": 0}
-    given |= {"asynchronous": str(asynchronous).lower(), "max_aborts": 1000}
+    given |= {"max_aborts": 1000, **changes}
     files = parameter_files(defaults() | {"arm": "trajectory", "learner": "sac"})
     words = [word for path in files for word in ("--params-file", str(path))]
     command = [sys.executable, "-m", LEARNER, "--ros-args", *words, *parameters(**given)[1:]]

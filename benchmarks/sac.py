@@ -174,8 +174,10 @@ def delays(arguments: argparse.Namespace) -> bool:
     from benchmarks._domain import private_domain
 
     private_domain()
+    priority = arguments.real_time_priority
+    changes = {} if priority is None else {"real_time_priority": priority}
     with tempfile.TemporaryDirectory() as folder:
-        seen = watch(arguments.delay_steps, Path(folder))
+        seen = watch(arguments.delay_steps, Path(folder), changes)
     found = np.array(seen.delays_ms)
     ratio = report(
         "sac/action_delay_p100_ms",
@@ -211,6 +213,11 @@ def main() -> int:
     parser.add_argument("--budget", type=int, help="control steps of a run of steps, at most")
     parser.add_argument("--corrected-steps", type=int, default=8000, help="of corrections")
     parser.add_argument("--delay-steps", type=int, default=10_000, help="control steps of delay")
+    parser.add_argument(
+        "--real-time-priority",
+        type=int,
+        help="of delay, in place of that of real arms; 0 for none",
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     met = [PARTS[part](arguments) for part in arguments.only]

@@ -102,7 +102,14 @@ class Asynchronous:
         # Python's collector would stop all threads for 90 ms to look at what libraries loaded.
         gc.collect()
         gc.freeze()
-        threading.Thread(target=self._learn, name="learner", daemon=True).start()
+        self._thread = threading.Thread(target=self._learn, name="learner", daemon=True)
+        self._thread.start()
+
+    @property
+    def thread_id(self) -> int:
+        """Native id of the thread that learns."""
+        assert self._thread.native_id is not None  # as it was started
+        return self._thread.native_id
 
     def explore(self) -> Behaviour:
         with self._visit():

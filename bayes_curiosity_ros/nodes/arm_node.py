@@ -27,6 +27,7 @@ from bayes_curiosity_ros.nodes.conversions.arm_states import message_of_arm_stat
 from bayes_curiosity_ros.nodes.conversions.values import doubles
 from bayes_curiosity_ros.nodes.device_node import DIAGNOSTICS_S, DeviceNode
 from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.priority import run_first
 from bayes_curiosity_ros.nodes.qos import EPISODE_QOS, LATCHED_QOS, QuietTopics
 from bayes_curiosity_ros.nodes.run import STEADY_CLOCK, WAKE_S, run_node
 from bayes_curiosity_ros.nodes.status import cut, status_of
@@ -86,6 +87,7 @@ class ArmNode(QuietTopics, DeviceNode):
         self._left_moving = ""
         self._create_publishers()
         self._create_inputs()
+        run_first(self, self.config.real_time_priority if self.config.real else 0)
 
     def connect(self) -> None:
         try:

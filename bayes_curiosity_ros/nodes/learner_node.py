@@ -18,6 +18,7 @@ from bayes_curiosity_ros.curiosity.bonus import BONUSES, Bonus
 from bayes_curiosity_ros.curiosity.data import Observations
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.learning.algorithm import LEARNERS
+from bayes_curiosity_ros.learning.asynchronous import Asynchronous
 from bayes_curiosity_ros.learning.cell import EpisodeAbortedError, EpisodeLostError
 from bayes_curiosity_ros.learning.checkpoint import (
     has_checkpoint,
@@ -45,6 +46,7 @@ from bayes_curiosity_ros.nodes.curiosity_client import CuriosityClient
 from bayes_curiosity_ros.nodes.episode_runner import EpisodeRunner, run_episodes_on
 from bayes_curiosity_ros.nodes.no_curiosity import NoCuriosity
 from bayes_curiosity_ros.nodes.parameters import declare
+from bayes_curiosity_ros.nodes.priority import run_first
 from bayes_curiosity_ros.nodes.recorder_client import (
     EPISODE_TOPICS,
     RecorderClient,
@@ -128,6 +130,9 @@ class LearnerNode(EpisodeRunner):
 
     def work(self) -> None:
         """From the first episode, or the checkpoint, to the last timestep."""
+        if isinstance(self.trainer.algorithm, Asynchronous):
+            learning = [self.trainer.algorithm.thread_id]
+            run_first(self, self.config.real_time_priority, learning)
         folder = Path(self.config.folder)
         with FolderLock(folder):
             keep_run(folder, self.run)

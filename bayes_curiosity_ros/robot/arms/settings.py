@@ -29,6 +29,8 @@ class ArmNodeConfig:
         max_speed_deg_s: largest speed of any joint of a real arm.
         object_timeout_s: an object_pose older than this counts as unknown; real arms only.
         connect_timeout_s: longest wait for the arm.
+        real_time_priority: the node of a real arm comes before other work of the machine, as
+            SCHED_RR with this priority, 1 to 99; 0: it does not.
         run_silence_s: a learner of which nothing was heard for so long may be replaced by another.
         supervisor: stops, watchdog, the operator's word before a reset.
         operator: how a person drives who takes the arm over.
@@ -43,6 +45,7 @@ class ArmNodeConfig:
     max_speed_deg_s: float = 10.0
     object_timeout_s: float = 5.0
     connect_timeout_s: float = 10.0
+    real_time_priority: int = 0
     run_silence_s: float = SILENCE_S
     supervisor: SupervisorConfig = field(default_factory=SupervisorConfig)
     operator: OperatorConfig = field(default_factory=OperatorConfig)
