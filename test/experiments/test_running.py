@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ from bayes_curiosity_ros.learning.map.points import CuriosityMap
 from bayes_curiosity_ros.learning.trainer import Iteration, Trainer
 from support.events import events_of, numbers_of
 from support.experiments import CURVES, ROOT, assert_same, command, parsed, prepared, untimed
-from support.waiting import WAIT_S
+from support.waiting import WAIT_S, wait_for
 
 
 def cut_short(work: Work, job: Job, at: int, monkeypatch) -> None:
@@ -316,9 +315,8 @@ def test_terminated_run_keeps_what_was_finished(table, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "out/rows.csv").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    rows = tmp_path / "out/rows.csv"
+    wait_for(lambda: rows.exists() and all_rows(rows.parent), "finished run", 120.0)
     process.terminate()
     told = process.communicate(timeout=WAIT_S)[1]
     assert process.returncode == 128 + signal.SIGTERM
