@@ -14,6 +14,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from bayes_curiosity_ros.curiosity.activation import tanh
+
 
 class DynamicsNetwork(nn.Module):
     """(o, a) → o' - o, all standardised, with weights N(μ, σ²), σ = log(1 + e^ρ), tanh units.
@@ -108,7 +110,7 @@ class DynamicsNetwork(nn.Module):
         ]
         xs = [with_one(inputs.expand(len(noise[0]), -1, -1))]
         for weight in weights[:-1]:
-            xs.append(with_one(torch.tanh(xs[-1] @ weight)))
+            xs.append(with_one(tanh(xs[-1] @ weight)))
         deltas = [self.precision * (xs[-1] @ weights[-1] - targets)]
         for x, weight in zip(reversed(xs[1:]), reversed(weights[1:]), strict=True):
             back = deltas[-1] @ weight[:, :-1].transpose(1, 2)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from bayes_curiosity_ros.curiosity.activation import tanh
 from bayes_curiosity_ros.curiosity.dynamics import DynamicsNetwork
 
 
@@ -72,7 +73,7 @@ class BoundGradient:
         inputs, spreads, output = [x], [], x
         for index, draws in enumerate(noise):
             if index > 0:
-                torch.tanh(output, out=self._hidden[index - 1][:, :-1])
+                tanh(output, self._hidden[index - 1][:, :-1])
                 inputs.append(self._hidden[index - 1])
             x = inputs[-1]
             spreads.append(torch.mm(x * x, self._variances[index]).sqrt_())

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bayes_curiosity_ros.curiosity.activation import tanh
 from bayes_curiosity_ros.errors import ConfigError
 
 ACTIVATIONS = ("tanh", "relu")
@@ -105,7 +106,7 @@ class Mlp:
         values = [inputs]
         for weight, bias in self.layers[:-1]:
             hidden = affine(bias, values[-1], weight)
-            values.append(hidden.tanh_() if self.activation == "tanh" else hidden.relu_())
+            values.append(tanh(hidden, hidden) if self.activation == "tanh" else hidden.relu_())
         weight, bias = self.layers[-1]
         values.append(affine(bias, values[-1], weight))
         return values
