@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def tanh(values: Tensor, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent, by NumPy: a tenth of the time that torch takes for thousands of rows.
+    """The hyperbolic tangent by NumPy, in a tenth of the time that torch takes for many rows.
 
     Args:
         values: of any shape; no gradient flows through.
