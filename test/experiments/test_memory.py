@@ -126,8 +126,10 @@ def test_few_demonstrations_are_none_five_and_twenty():
     for cell in settings.cells():
         name, _, count = cell.method.partition("_")
         method = settings.cell(cell).method
-        assert method.bonus == {"placebo": "curiosity"}.get(name, name)
+        assert method.bonus == ("none" if name == "none" else "curiosity")
         assert method.shuffled == (name == "placebo")
+        again = settings.cell(cell).learning.options["relabel"]
+        assert again == (name if name in ("never", "always") else "bounded")
         assert method.demonstrated_episodes == int(count or 20)
 
 

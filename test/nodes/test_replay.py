@@ -151,7 +151,7 @@ def test_what_cannot_be_replayed_is_one_line(start, tmp_path, options, words):
     process = start(REPLAY, *parameters(**options))
     output = process.communicate(timeout=WAIT_S)[0]
     assert words in output
-    assert process.returncode == 2
+    assert process.returncode == 2, output
     assert "Traceback" not in output
 
 
