@@ -11,6 +11,7 @@ from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job
 from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
+from bayes_curiosity_ros.experiments.engine.statistics import interquartile_mean
 from bayes_curiosity_ros.experiments.engine.store import all_rows
 from bayes_curiosity_ros.experiments.memory.analysis import (
     Evaluations,
@@ -180,3 +181,17 @@ def test_the_page_has_the_figures_of_the_committed_rows():
         [line for line in text.splitlines() if LINE.match(line)] for text in (page, made["memory"])
     )
     assert shown == rows
+
+
+def test_grasp_does_not_fall_again_as_an_interquartile_mean():
+    grasps = {
+        cell.method: runs
+        for cell, runs in evaluations_of(all_rows(RESULTS / "memory")).items()
+        if cell.task == "grasp"
+    }
+    assert set(grasps) == {"none", "curiosity"}
+    for runs in grasps.values():
+        pairs = zip(runs.timesteps, runs.rates, strict=True)
+        later = np.array([rates[times >= 12_000] for times, rates in pairs])
+        assert later.shape == (10, 15)
+        assert (interquartile_mean(later.T) > 0.7).all()
