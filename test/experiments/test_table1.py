@@ -162,7 +162,7 @@ def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so(
     made = comparison.to_markdown(mine, table)
     assert (folder / "comparison.md").read_text() == made
     assert (folder / "table.md").read_text() == to_markdown(mine)
-    page = (RESULTS.parent / "docs" / "results.md").read_text()
+    page = (RESULTS.parent / "docs" / name).read_text()
     shown = re.findall(r"^\| \w+ \| trpo \| .*$", page, re.MULTILINE)
     assert shown == [line for line in made.splitlines() if "| trpo |" in line]
     verdicts = [line.split(" | ") for line in shown if "| default |" in line]
@@ -172,12 +172,13 @@ def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so(
         assert line[-1] != "no |"
 
 
-def test_the_page_says_by_intervals_what_the_committed_rows_do():
+@pytest.mark.parametrize("name", ["results.md", "record.md"])
+def test_the_pages_say_by_intervals_what_the_committed_rows_do(name):
     folder = RESULTS / "table1"
     points = load_settings(CONFIG / "table1.yaml").points
     made = to_markdown(cells_of(all_rows(folder), points))
     assert (folder / "table.md").read_text() == made
-    page = (RESULTS.parent / "docs" / "results.md").read_text()
+    page = (RESULTS.parent / "docs" / name).read_text()
     line = r"^\| \w+ \| (?:the end|mean over training) \| .*$"
     shown, told = (re.findall(line, text, re.MULTILINE) for text in (page, made))
     assert len(shown) == 6
