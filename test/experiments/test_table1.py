@@ -162,7 +162,7 @@ def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so(
     made = comparison.to_markdown(mine, table)
     assert (folder / "comparison.md").read_text() == made
     assert (folder / "table.md").read_text() == to_markdown(mine)
-    page = (RESULTS.parent / "docs" / name).read_text()
+    page = (RESULTS.parent / "docs" / "record.md").read_text()
     shown = re.findall(r"^\| \w+ \| trpo \| .*$", page, re.MULTILINE)
     assert shown == [line for line in made.splitlines() if "| trpo |" in line]
     verdicts = [line.split(" | ") for line in shown if "| default |" in line]
