@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bayes_curiosity_ros.errors import ConfigError
+from bayes_curiosity_ros.experiments.engine.comparisons import difference, told
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job
 from bayes_curiosity_ros.experiments.engine.running import work_of
 from bayes_curiosity_ros.experiments.engine.settings import load_settings
@@ -178,9 +179,29 @@ def test_the_page_has_the_figures_of_the_committed_rows():
         assert path.read_text() == table
     page = (RESULTS.parent / "docs" / "memory.md").read_text()
     shown, rows = (
-        [line for line in text.splitlines() if LINE.match(line)] for text in (page, made["memory"])
+        [line for line in text.splitlines() if LINE.match(line)]
+        for text in (page, made["memory"] + made["few"])
     )
     assert shown == rows
+
+
+def test_the_page_says_what_pricing_again_is_worth():
+    page = (RESULTS.parent / "docs" / "memory.md").read_text()
+    cells = evaluations_of(all_rows(RESULTS / "memory/few"))
+
+    def beside_bounded(how: str, ending: str) -> str:
+        pair = [
+            cells[Cell("parked_reach", "sac", f"{method}{ending}")].overall()
+            for method in (how, "curiosity")
+        ]
+        return f"{difference(*pair)}, {told(*pair)}"
+
+    assert beside_bounded("never", "") == "-0.392 [-0.444, -0.310], worse"
+    assert "by 0.392 [0.310, 0.444] of its success" in page
+    for ending, count in (("", "20 demonstrated episodes"), ("_0", "none")):
+        found, verdict = beside_bounded("always", ending).split("], ")
+        assert verdict == "not told apart"
+        assert f"{found}] with {count}" in page
 
 
 def test_grasp_does_not_fall_again_as_an_interquartile_mean():
