@@ -34,12 +34,12 @@ class Delays(NamedTuple):
     """What was seen of a run.
 
     Attributes:
-        delays_ms: from when each state was published to when the action at it was; without an
-            episode's first, before which the arm stands.
+        delays_ms: from when each state was published to when the action at it was, by episode and
+            step; without an episode's first, before which the arm stands.
         releases: how often the arm had stopped, and its operator released it.
     """
 
-    delays_ms: list[float]
+    delays_ms: dict[tuple[int, int], float]
     releases: int
 
 
@@ -72,11 +72,11 @@ def watch(steps: int, folder: Path, changes: Mapping[str, object]) -> Delays:
                 releases += _release(rig.learner)
                 bar.update(min(len(sent["action"]), steps) - bar.n)
     states = sent["arm/state"]
-    found = [
-        (action_ns - states[key]) * 1e-6
+    found = {
+        key: (action_ns - states[key]) * 1e-6
         for key, action_ns in sent["action"].items()
         if key in states and key[1] > 0
-    ]
+    }
     return Delays(found, releases)
 
 

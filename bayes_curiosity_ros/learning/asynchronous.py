@@ -38,8 +38,10 @@ class Rhythm:
         self._period_s = 0.0
 
     def acted(self, now_s: float) -> None:
-        """An action was chosen."""
-        self._period_s, self._acted_s = now_s - self._acted_s, now_s
+        """An action was chosen. What is longer than a step was between two episodes."""
+        since_s, self._acted_s = now_s - self._acted_s, now_s
+        if since_s <= LONGEST_S:
+            self._period_s = since_s
 
     def pause_s(self, now_s: float, update_s: float) -> float:
         """How long to wait in [s] before an update that takes `update_s`."""

@@ -120,6 +120,13 @@ def test_steps_without_a_rhythm_are_not_waited_for(period_s):
         assert not rhythm.pause_s(5.0 + period_s + since_s, UPDATE_S)
 
 
+def test_the_time_between_two_episodes_does_not_hide_the_rhythm():
+    rhythm = Rhythm()
+    for acted_s in (5.0, 5.1, 9.0):  # 9.0 is the first of an episode
+        rhythm.acted(acted_s)
+    assert rhythm.pause_s(9.1 - UPDATE_S, UPDATE_S) > 0
+
+
 def test_updates_keep_out_of_the_way_of_actions():
     """Whatever an update takes: what is short of it ends before an action is due."""
     trainer = trainer_of(most_due=100_000)
