@@ -21,6 +21,7 @@ from bayes_curiosity_ros.bringup.table import parameter_files
 from bayes_curiosity_ros.nodes.background import BackgroundNode
 from bayes_curiosity_ros.nodes.taps import Tap
 from benchmarks._rigs import rigged
+from benchmarks._stalls import stalled_ns, watched
 from support.driver import Driver
 from support.graph import parameters
 
@@ -36,10 +37,16 @@ class Delays(NamedTuple):
     Attributes:
         delays_ms: from when each state was published to when the action at it was, by episode and
             step; without an episode's first, before which the arm stands.
+        ours_ms: the same less the time in which the machine itself stood still.
+        stalls: how often it did.
+        longest_ms: the longest time that it did.
         releases: how often the arm had stopped, and its operator released it.
     """
 
     delays_ms: dict[tuple[int, int], float]
+    ours_ms: dict[tuple[int, int], float]
+    stalls: int
+    longest_ms: float
     releases: int
 
 
@@ -61,6 +68,7 @@ def watch(steps: int, folder: Path, changes: Mapping[str, object]) -> Delays:
         watcher.node.create_timer(1.0, lambda: objects.publish(_object()))
         sent: dict[str, dict[tuple[int, int], int]] = {topic: {} for topic in TYPES}
         with (
+            watched(folder) as stalls,
             _learner(steps, folder, changes) as process,
             tqdm(total=steps, desc="delays", unit="step", disable=None, leave=False) as bar,
         ):
@@ -72,12 +80,15 @@ def watch(steps: int, folder: Path, changes: Mapping[str, object]) -> Delays:
                 releases += _release(rig.learner)
                 bar.update(min(len(sent["action"]), steps) - bar.n)
     states = sent["arm/state"]
-    found = {
-        key: (action_ns - states[key]) * 1e-6
+    spans = {
+        key: (states[key], action_ns)
         for key, action_ns in sent["action"].items()
         if key in states and key[1] > 0
     }
-    return Delays(found, releases)
+    delays = {key: (after - before) * 1e-6 for key, (before, after) in spans.items()}
+    ours = {key: delay - stalled_ns(stalls, *spans[key]) * 1e-6 for key, delay in delays.items()}
+    longest_ns = max((stall.ended_ns - stall.began_ns for stall in stalls), default=0)
+    return Delays(delays, ours, len(stalls), longest_ns * 1e-6, releases)
 
 
 def _release(operator: Driver) -> bool:

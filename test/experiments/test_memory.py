@@ -204,6 +204,18 @@ def test_the_page_says_what_pricing_again_is_worth():
         assert f"{found}] with {count}" in page
 
 
+def test_the_page_says_how_curiosity_is_beside_its_placebo_where_nothing_is_demonstrated():
+    page = (RESULTS.parent / "docs" / "memory.md").read_text()
+    cells = evaluations_of(all_rows(RESULTS / "memory/few"))
+    pair = [
+        cells[Cell("parked_reach", "sac", method)].overall()
+        for method in ("curiosity_0", "placebo_0")
+    ]
+    assert [len(runs) for runs in pair] == [10, 10]
+    assert told(*pair) == "not told apart"
+    assert f"with ten seeds each: {difference(*pair)} of the whole run" in page
+
+
 def test_grasp_does_not_fall_again_as_an_interquartile_mean():
     grasps = {
         cell.method: runs
