@@ -9,11 +9,11 @@ from bayes_curiosity_ros.commands import Commands, add_commands
 EXPERIMENTS: Commands = {
     "table1": (
         "bayes_curiosity_ros.experiments.table1.command",
-        "sparse classic control: 4 tasks, 3 learners, 4 bonuses",
+        "sparse classic control: 4 tasks, 3 learners, 4 bonuses, none and a placebo",
     ),
     "tune": (
         "bayes_curiosity_ros.experiments.table1.tune",
-        "the weights of the table's bonuses, on seeds it does not report",
+        "the settings of the table's bonuses, on seeds it does not report",
     ),
     "curves": (
         "bayes_curiosity_ros.experiments.curves.command",
@@ -30,6 +30,10 @@ EXPERIMENTS: Commands = {
     "arm": (
         "bayes_curiosity_ros.experiments.arm.command",
         "the arm's own learning curve: reach with curiosity and RND, over ROS",
+    ),
+    "parked": (
+        "bayes_curiosity_ros.experiments.parked.curve",
+        "the arm parked aside, over ROS: curiosity, RND and no bonus",
     ),
     "ablations": (
         "bayes_curiosity_ros.experiments.curves.ablations",

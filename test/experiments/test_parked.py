@@ -22,7 +22,7 @@ from bayes_curiosity_ros.experiments.parked.contrast import first_trainer, run_i
 from bayes_curiosity_ros.experiments.parked.display import Display
 from bayes_curiosity_ros.experiments.parked.film import side_by_side, write_film
 from bayes_curiosity_ros.experiments.parked.plots import Seen, plot, success_band
-from bayes_curiosity_ros.experiments.parked.settings import METHODS, comparison
+from bayes_curiosity_ros.experiments.parked.settings import METHODS, comparison, run_over_ros
 from bayes_curiosity_ros.experiments.parked.verdict import summary, verdict
 from bayes_curiosity_ros.learning.episode_log import EpisodeLog, EpisodeRow, read_log
 from bayes_curiosity_ros.learning.intervals import Share, at_the_end
@@ -234,3 +234,39 @@ def test_a_short_run_over_ros_is_that_in_process_bit_for_bit_and_goes_on(
     np.testing.assert_array_equal(*trails)
     firsts = [read_trail(folder / name / "observations.f32", 9)[0] for name in METHODS]
     assert all((first == firsts[0]).all() for first in firsts)  # the same initial state
+
+
+def test_a_bonus_that_lives_in_the_learner_has_its_weight_there(tmp_path):
+    run = run_over_ros("rnd", tmp_path, 3, 1000)
+    options = yaml.safe_load(find("config/experiments", "exploration.yaml").read_text())
+    weight = options["every_task"]["methods"]["rnd"]["weight"]
+    assert run.learner("rnd").bonus_weight == weight
+    (parameters,) = run.parameters().values()
+    assert parameters["ros__parameters"]["bonus_weight"] == weight
+    assert run.folder_of("rnd") == tmp_path / "rnd" / "seed_3"
+    assert "curiosity" not in {spec.name for spec in nodes(run.bringup(resume=False))}
+
+
+@pytest.mark.parametrize("method", ["placebo", "imitation", "vime", "price", "none_of_them"])
+def test_a_method_that_nodes_do_not_have_is_one_line_before_any_work(tmp_path, capsys, method):
+    words = ["experiment", "parked", "--output", str(tmp_path / "out"), "--method", method]
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert method in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_curve_over_ros_is_that_in_process_bit_for_bit(small, background, tmp_path, capfd):
+    words = ["experiment", "parked", "--output", str(tmp_path), "--timesteps", "200", "--no-plots"]
+    words += ["--seeds", "2", "--method", "rnd"]
+    assert cli.main(words) == 0
+    assert "| arm_parked_reach | rnd |" in (tmp_path / "table.md").read_text()
+    run = run_over_ros("rnd", tmp_path, 2, 200)
+    over_ros = outcomes(run.log_of("rnd"))
+    alone = dataclasses.replace(run, folder=tmp_path / "alone")
+    run_in_process(alone, "rnd")
+    assert over_ros == outcomes(alone.log_of("rnd"))
+    capfd.readouterr()
+    assert cli.main(words) == 0
+    assert "run 1" not in capfd.readouterr().out  # it is there already

@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> int:
     missing = [job for job in jobs if job not in done]
     began_s = time.monotonic()
     for index, job in enumerate(missing):
-        _announce(job, index, len(missing), time.monotonic() - began_s)
+        announce(job, index, len(missing), time.monotonic() - began_s)
         with resumable(partial(standing, len(jobs) - len(missing) + index, len(jobs))):
             store.append(run_job(job, arguments))
     by_window = write_table(arguments.output)
@@ -232,6 +232,7 @@ def _settings(arguments: argparse.Namespace, bonus: str) -> ArmSettings:
     )
 
 
-def _announce(job: Job, index: int, count: int, elapsed_s: float) -> None:
+def announce(job: Job, index: int, count: int, elapsed_s: float) -> None:
+    """Say which run begins, and how long the rest takes if they are as long as those so far."""
     left = f", about {elapsed_s / index * (count - index) / 60:.0f} minutes left" if index else ""
     print(f"run {index + 1} of {count}: {job.method}, seed {job.seed}{left}", flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bayes_curiosity_ros.experiments.engine.arguments import add_experiment_arguments
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
-from bayes_curiosity_ros.experiments.engine.report import run_and_report
+from bayes_curiosity_ros.experiments.engine.report import Report, run_and_report
 from bayes_curiosity_ros.experiments.engine.successes import Successes
 from bayes_curiosity_ros.experiments.exploration.table import successes_of, to_markdown
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, then report on all that is in the folder."""
-    return run_and_report(arguments, successes_of, to_markdown, _plot, "exploration.png")
+    return run_and_report(arguments, REPORT)
 
 
 def _plot(cells: Mapping[Cell, Successes], path: Path) -> None:
@@ -28,3 +28,6 @@ def _plot(cells: Mapping[Cell, Successes], path: Path) -> None:
     from bayes_curiosity_ros.experiments.engine.plots import plot_successes
 
     plot_successes(cells, path, "success rate")
+
+
+REPORT = Report(successes_of, to_markdown, _plot, "exploration.png")

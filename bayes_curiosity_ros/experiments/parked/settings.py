@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import yaml
 
 from bayes_curiosity_ros.bringup.arguments import defaults
 from bayes_curiosity_ros.configuration.settings import build
+from bayes_curiosity_ros.curiosity.bonus import BONUSES
 from bayes_curiosity_ros.curiosity.curiosity import CuriosityConfig, preset_config
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
@@ -18,6 +19,7 @@ from bayes_curiosity_ros.experiments.engine.methods import Method
 from bayes_curiosity_ros.experiments.engine.settings import (
     CellSettings,
     ExperimentSettings,
+    Selection,
     load_settings,
 )
 from bayes_curiosity_ros.files import write_atomically
@@ -49,6 +51,7 @@ class Comparison:
         folder: folder of everything.
         seed: seed of every run, which decides first policies, placements and noise.
         timesteps: control steps of each run.
+        by_seed: whether runs of other seeds are kept beside these.
     """
 
     cell: CellSettings
@@ -56,10 +59,16 @@ class Comparison:
     folder: Path
     seed: int
     timesteps: int
+    by_seed: bool = False
 
     def __post_init__(self) -> None:
         _require_known_over_ros(self.cell)
-        _ = self.learner(OVER_ROS)  # which checks its numbers
+        _ = self.learner(self.over_ros)  # which checks its numbers
+
+    @property
+    def over_ros(self) -> str:
+        """Name of the method that is run over ROS."""
+        return self.cell.cell.method
 
     @property
     def files(self) -> PreparedFiles:
@@ -68,7 +77,8 @@ class Comparison:
 
     def folder_of(self, method: str) -> Path:
         """Folder of one run."""
-        return self.folder / method
+        folder = self.folder / method
+        return folder / f"seed_{self.seed}" if self.by_seed else folder
 
     def log_of(self, method: str) -> Path:
         """What came of every episode of one run."""
@@ -77,7 +87,7 @@ class Comparison:
     @property
     def checkpoint(self) -> Path:
         """Where the run over ROS is saved."""
-        return self.folder_of(OVER_ROS) / CHECKPOINT
+        return self.folder_of(self.over_ros) / CHECKPOINT
 
     @property
     def dynamics(self) -> str:
@@ -96,11 +106,14 @@ class Comparison:
 
     def learner(self, method: str) -> LearnerConfig:
         """Parameters of one run's learner."""
+        chosen, usual = self.methods[method], LearnerConfig()
+        lives_there = BONUSES[chosen.bonus].weighted and not BONUSES[chosen.bonus].node
         return LearnerConfig(
             task=TASK,
             dynamics=self.dynamics,
             learner=LEARNER,
-            bonus=self.methods[method].bonus,
+            bonus=chosen.bonus,
+            bonus_weight=chosen.options["weight"] if lives_there else usual.bonus_weight,
             seed=self.seed,
             timesteps=self.timesteps,
             iteration_steps=self.cell.learning.min_steps,
@@ -123,11 +136,11 @@ class Comparison:
             "task": TASK,
             "dynamics": self.dynamics,
             "learner": LEARNER,
-            "bonus": self.methods[OVER_ROS].bonus,
+            "bonus": self.methods[self.over_ros].bonus,
             "seed": str(self.seed),
             "timesteps": str(self.timesteps),
             "model": str(self.files.model.resolve()),
-            "output": str(self.folder_of(OVER_ROS)),
+            "output": str(self.folder_of(self.over_ros)),
             "resume": str(resume).lower(),
             "params_file": str(self._parameter_file().resolve()),
         }
@@ -135,9 +148,14 @@ class Comparison:
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of the nodes that no argument decides, as ROS reads them."""
-        learner, options = self.learner(OVER_ROS), dict(self.methods[OVER_ROS].options)
+        learner, chosen = self.learner(self.over_ros), self.methods[self.over_ros]
         mine = {"iteration_steps": learner.iteration_steps, "hidden": list(learner.hidden)}
         mine |= {"keep_observations": True, LEARNER: self.cell.learning.options}
+        if not BONUSES[chosen.bonus].node:
+            return {
+                "/**/learner": {"ros__parameters": mine | {"bonus_weight": learner.bonus_weight}}
+            }
+        options = dict(chosen.options)
         priced = {"preset": options.pop("preset", ""), "curiosity": options}
         return {
             "/**/learner": {"ros__parameters": mine},
@@ -166,10 +184,31 @@ def comparison(folder: Path, seed: int, timesteps: int) -> Comparison:
     Raises:
         ConfigError: a setting is bad, or one that a run over ROS does not know.
     """
+    return Comparison(cell_of(OVER_ROS), _methods(METHODS), folder, seed, timesteps)
+
+
+def run_over_ros(method: str, folder: Path, seed: int, timesteps: int) -> Comparison:
+    """A run over ROS of one method, to be kept beside those of others and of other seeds.
+
+    Raises:
+        ConfigError: a setting is bad, or one that a run over ROS does not know.
+    """
+    return Comparison(cell_of(method), _methods([method]), folder, seed, timesteps, by_seed=True)
+
+
+def cell_of(method: str) -> CellSettings:
+    """Settings of a method's runs, as config/experiments/exploration.yaml has them.
+
+    Raises:
+        ConfigError: a setting is bad, or there is no such method.
+    """
     settings: ExperimentSettings = load_settings(find("config/experiments", CONFIG))
-    cells = {name: settings.cell(Cell(TASK, LEARNER, name)) for name in METHODS}
-    methods = {name: cell.method for name, cell in cells.items()}
-    return Comparison(cells[OVER_ROS], methods, folder, seed, timesteps)
+    settings = settings.only(Selection((TASK,), (LEARNER,), (method,)))
+    return settings.cell(Cell(TASK, LEARNER, method))
+
+
+def _methods(names: Iterable[str]) -> dict[str, Method]:
+    return {name: cell_of(name).method for name in names}
 
 
 def _require_known_over_ros(cell: CellSettings) -> None:
@@ -178,6 +217,13 @@ def _require_known_over_ros(cell: CellSettings) -> None:
         raise ConfigError(
             f"{CONFIG}: {TASK} has the options {', '.join(unknown)}; over ROS there is "
             "only dynamics to choose"
+        )
+    method = cell.method
+    own = sorted(method.options.keys() - {"weight"})
+    if method.shuffled or method.pretrained or (own and not BONUSES[method.bonus].node):
+        raise ConfigError(
+            f"{CONFIG}: {cell.cell.method} cannot be run over ROS: it is shuffled, has imitated, "
+            f"or has settings of its own ({', '.join(own) or 'none'}) beside its weight"
         )
     policy = cell.learning.policy
     if policy != PolicyConfig(policy.hidden):
