@@ -204,7 +204,7 @@ def test_the_page_says_what_pricing_again_is_worth():
         assert f"{found}] with {count}" in page
 
 
-def test_the_page_says_how_curiosity_is_beside_its_placebo_where_nothing_is_demonstrated():
+def test_the_page_says_how_curiosity_is_beside_its_placebo():
     page = (RESULTS.parent / "docs" / "memory.md").read_text()
     cells = evaluations_of(all_rows(RESULTS / "memory/few"))
     pair = [
@@ -214,6 +214,13 @@ def test_the_page_says_how_curiosity_is_beside_its_placebo_where_nothing_is_demo
     assert [len(runs) for runs in pair] == [10, 10]
     assert told(*pair) == "not told apart"
     assert f"with ten seeds each: {difference(*pair)} of the whole run" in page
+    none, curiosity, placebo = (
+        cells[Cell("parked_reach", "sac", method)].overall()
+        for method in ("none", "curiosity", "placebo")
+    )
+    assert str(difference(none, placebo)) == "0.139 [0.007, 0.345]"
+    assert "the placebo does harm, by 0.139 [0.007, 0.345]" in page
+    assert {told(curiosity, other) for other in (none, placebo)} == {"not told apart"}
 
 
 def test_grasp_does_not_fall_again_as_an_interquartile_mean():
