@@ -21,6 +21,7 @@ DIE_WITH_PARENT = "BAYES_CURIOSITY_DIE_WITH_PARENT"
 WEB_TOKEN = "BAYES_CURIOSITY_WEB_TOKEN"
 PR_SET_PDEATHSIG = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LAST_PRIORITY = 1  # of SCHED_RR, behind all others
 # launch passes Ctrl-C on within this time in [s], and waits for longer.
 PASSED_ON_S = 2.0
 NODES = "bayes_curiosity_ros.nodes."
@@ -49,23 +50,24 @@ def have_a_log_folder() -> None:
         os.environ["ROS_LOG_DIR"] = tempfile.mkdtemp(prefix="ros_log_")
 
 
-def come_first(priority: int, besides: Iterable[int] = ()) -> None:
+def come_first(priority: int, behind: Iterable[int] = ()) -> None:
     """Have the threads of this process, and those that they start, run as soon as they want to.
 
     Their policy is SCHED_RR: whatever is scheduled as usual waits. What they do has to be short.
 
     Args:
         priority: among such threads of all processes, 1 to 99.
-        besides: native ids of threads that stay as they are.
+        behind: native ids of threads that come after all such, and before what is scheduled as
+            usual: they can hold Python's lock, and would keep it while other work runs.
 
     Raises:
         PermissionError: the system does not let this user.
     """
-    left_out = set(besides)
+    last = set(behind)
     for name in os.listdir("/proc/self/task"):
-        if int(name) not in left_out:
-            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-                os.sched_setscheduler(int(name), os.SCHED_RR, os.sched_param(priority))
+        own = LAST_PRIORITY if int(name) in last else priority
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setscheduler(int(name), os.SCHED_RR, os.sched_param(own))
 
 
 def node_environment(withheld: Iterable[str] = ()) -> dict[str, str]:

@@ -55,8 +55,8 @@ class LearnerConfig:
         policy: file of a policy pre-trained by imitation; empty for a random one.
         asynchronous: whether a learner with a memory learns while the next episode runs; what it
             learns then depends on the machine's speed. Others learn between two.
-        real_time_priority: where it does, all its threads but the one that learns come before
-            other work of the machine, as SCHED_RR with this priority, 1 to 99; 0: they do not.
+        real_time_priority: where it does, its threads come before other work of the machine, as
+            SCHED_RR with this priority, 1 to 99, the one that learns with 1; 0: they do not.
         shown: file of demonstrated episodes that a learner with a memory begins with; empty for
             none.
         model: curiosity model whose encoder sees for a visual task; empty for a random one.
