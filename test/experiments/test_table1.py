@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from bayes_curiosity_ros.experiments.engine.comparisons import NOT_TOLD_APART
+from bayes_curiosity_ros.experiments.engine.comparisons import told
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.settings import Selection, load_settings
 from bayes_curiosity_ros.experiments.engine.store import all_rows, to_csv
-from bayes_curiosity_ros.experiments.table1 import comparison, paper
+from bayes_curiosity_ros.experiments.table1 import paper
 from bayes_curiosity_ros.experiments.table1.analysis import CellReturns, cells_of, speedup
 from bayes_curiosity_ros.experiments.table1.command import write_table
 from bayes_curiosity_ros.experiments.table1.plots import plot_curves
 from bayes_curiosity_ros.experiments.table1.table import to_markdown
 from support.experiments import CONFIG, RESULTS, command, returns_of, stored, untimed
+
+DOCS = RESULTS.parent / "docs"
 
 
 def test_speedup_is_baseline_steps_over_ours():
@@ -120,66 +123,67 @@ def test_an_interrupted_table_is_resumed_and_equals_an_unbroken_one(table, tmp_p
     assert not list(broken.rglob("*.pt"))  # of hundreds of runs nobody looks at a checkpoint
 
 
-def test_a_comparison_tells_apart_by_interval_and_says_who_was_first():
-    cell, default = Cell("acrobot", "trpo", "curiosity"), Cell("acrobot", "trpo", "default")
-    table = {
-        cell: returns_of(
-            *[[-500.0, value] for value in (-100, -101, -101, -101, -102)], first=2000.0
-        )
+def test_the_table_says_where_curiosity_is_told_apart_over_the_whole_run():
+    def cell(method: str) -> Cell:
+        return Cell("acrobot", "trpo", method)
+
+    cells = {
+        cell("curiosity"): returns_of(
+            *[[-500.0, value] for value in (-100, -101, -101, -102, -99)]
+        ),
+        cell("rnd"): returns_of(*[[-500.0, value] for value in (-90, -101, -101, -105, -120)]),
+        cell("none"): returns_of(*[[-500.0, value] for value in (-200, -201, -201, -202, -199)]),
     }
-
-    def last_line(first: float, *finals: float) -> str:
-        mine = {default: returns_of(*[[-500.0, value] for value in finals], first=first)}
-        return comparison.to_markdown(mine, table).splitlines()[-1]
-
-    worse = last_line(3000.0, -120, -121, -121, -121, -122)
-    assert worse == (
-        "| acrobot | trpo | default | -121.0 [-121.7, -120.3] | worse "
-        "| 3.0k (3.0k–3.0k), 5 of 5 | no |"
-    )
-    assert last_line(1000.0, -90, -101, -101, -105, -120).endswith(
-        "| not told apart | 1.0k (1.0k–1.0k), 5 of 5 | yes |"
-    )
-    assert last_line(2000.0, -90, -91, -91, -91, -92).endswith(
-        "| better | 2.0k (2.0k–2.0k), 5 of 5 | as soon |"
-    )
+    text = to_markdown(cells).splitlines()
+    assert "| task | learner | curiosity | rnd | none |" in text
+    assert "| acrobot | trpo | -100.7 [-101.7, -99.3] | not told apart | better |" in text
 
 
-def test_the_command_compares_with_a_table(table, tmp_path, capsys):
-    names = Selection(learners=("trpo",), methods=("curiosity", "none"))
-    stored(load_settings(table).only(names), tmp_path / "out", [0])
-    words = ("--learner", "trpo", "--method", "none", "--seeds", "0", "--against")
-    assert command("table1", table, tmp_path / "out", *words, str(tmp_path / "out")) == 0
-    assert "| pendulum | trpo | none |" in (tmp_path / "out" / "comparison.md").read_text()
-    assert command("table1", table, tmp_path / "out", *words, str(tmp_path / "nowhere")) == 2
-    assert "nowhere has no rows.csv" in capsys.readouterr().err
+@pytest.fixture(scope="module")
+def committed():
+    """The cells of the committed table."""
+    points = load_settings(CONFIG / "table1.yaml").points
+    return cells_of(all_rows(RESULTS / "table1"), points)
 
 
-def test_the_default_curiosity_is_no_worse_than_the_tables_and_the_page_says_so():
-    folder = RESULTS / "table1" / "default"
-    points = load_settings(CONFIG / "table1_default.yaml").points
-    mine, table = (cells_of(all_rows(path), points) for path in (folder, folder.parent))
-    made = comparison.to_markdown(mine, table)
-    assert (folder / "comparison.md").read_text() == made
-    assert (folder / "table.md").read_text() == to_markdown(mine)
-    page = (RESULTS.parent / "docs" / "record.md").read_text()
-    shown = re.findall(r"^\| \w+ \| trpo \| .*$", page, re.MULTILINE)
-    assert shown == [line for line in made.splitlines() if "| trpo |" in line]
-    verdicts = [line.split(" | ") for line in shown if "| default |" in line]
-    assert len(verdicts) == 2
-    for line in verdicts:
-        assert line[4] in (NOT_TOLD_APART, "better")
-        assert line[-1] != "no |"
+def test_the_committed_table_is_of_the_committed_rows(committed):
+    assert (RESULTS / "table1" / "table.md").read_text() == to_markdown(committed)
+    assert {len(cell.returns) for cell in committed.values()} == {10}
 
 
 @pytest.mark.parametrize("name", ["results.md", "record.md"])
-def test_the_pages_say_by_intervals_what_the_committed_rows_do(name):
-    folder = RESULTS / "table1"
-    points = load_settings(CONFIG / "table1.yaml").points
-    made = to_markdown(cells_of(all_rows(folder), points))
-    assert (folder / "table.md").read_text() == made
-    page = (RESULTS.parent / "docs" / name).read_text()
+def test_the_pages_say_by_intervals_what_the_table_does(name):
+    page, table = (path.read_text() for path in (DOCS / name, RESULTS / "table1" / "table.md"))
     line = r"^\| \w+ \| (?:the end|mean over training) \| .*$"
-    shown, told = (re.findall(line, text, re.MULTILINE) for text in (page, made))
-    assert len(shown) == 6
+    shown, told = (re.findall(line, text, re.MULTILINE) for text in (page, table))
+    assert len(shown) == 2 * 5
     assert shown == told
+
+
+def test_the_record_has_the_lines_of_the_table_and_of_the_trials():
+    section = (DOCS / "record.md").read_text().partition("\n## The arm")[0]
+    folder = RESULTS / "table1"
+    known = [(folder / name / "table.md").read_text().splitlines() for name in ("", "tuning")]
+    line = re.compile(r"\| (mountaincar|swingup|pendulum|acrobot) \| |- curiosity's ")
+    shown = [each for each in section.splitlines() if line.match(each)]
+    assert len(shown) == 2 * 12 + 5 + 12 + 2 * 4  # two methods, claims, cells, trials
+    assert set(shown) <= set(known[0] + known[1])
+
+
+def test_the_readme_counts_the_cells_as_the_rows_do(committed):
+    def counted(rival: str) -> Counter[str]:
+        pairs = [
+            (cell.means(), committed[name._replace(method=rival)].means())
+            for name, cell in committed.items()
+            if name.method == "curiosity"
+        ]
+        return Counter(told(*pair) for pair in pairs)
+
+    none, rnd, vime, placebo = (counted(name) for name in ("none", "rnd", "vime", "placebo"))
+    sentence = (
+        f"better than no bonus in {none['better']} of 12 cells and worse in {none['worse']}, "
+        f"than VIME in {vime['better']} and {vime['worse']}, than the placebo in "
+        f"{placebo['better']} and {placebo['worse']}, than RND in {rnd['better']} and "
+        f"{rnd['worse']}"
+    )
+    assert sentence in " ".join((DOCS.parent / "README.md").read_text().split())

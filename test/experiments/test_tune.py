@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from itertools import product
 
 import pytest
 
@@ -21,14 +23,15 @@ every_task:
     rnd_0.1: {like: rnd, weight: 0.1}
     rnd_1: {like: rnd, weight: 1.0}
     vime_0.01: {like: vime, weight: 0.01}
-    vime_0.1: {like: vime, weight: 0.1}
-only: {methods: [rnd_0.1, rnd_1, vime_0.01, vime_0.1]}
+    vime_slow: {like: vime, learning_rate: 0.0001}
+panels: {rnd: [rnd_0.1, rnd_1], vime: [vime_0.01, vime_slow]}
+only: {methods: [rnd_0.1, rnd_1, vime_0.01, vime_slow]}
 """
 
 
 @pytest.fixture
 def tuning(table):
-    """Two weights for each of two bonuses."""
+    """Two trials for each of two bonuses."""
     path = table.with_name("tuning.yaml")
     path.write_text(TUNING)
     return path
@@ -37,28 +40,28 @@ def tuning(table):
 def test_the_highest_average_over_learners_is_chosen():
     steady = {"trpo": trial([-50, -30]), "ddpg": trial([-50, -30])}
     fickle = {"trpo": trial([-50, -20]), "ddpg": trial([-50, -50])}
-    assert choose({0.1: steady, 1.0: fickle}) == 0.1
-    assert choose({0.1: fickle, 1.0: steady}) == 1.0
+    assert choose({"steady": steady, "fickle": fickle}) == "steady"
+    assert choose({"fickle": fickle, "steady": steady}) == "steady"
 
 
 def test_learning_sooner_counts_as_much_as_ending_higher():
     soon = {"trpo": trial([-40, -30], [-40, -30])}
     late = {"trpo": trial([-50, -25], [-50, -25])}
-    assert choose({0.1: late, 1.0: soon}) == 1.0
+    assert choose({"late": late, "soon": soon}) == "soon"
 
 
 def test_every_seed_counts():
     one_failed = {"trpo": trial([0, 30], [0, 30], [-200, -200])}
     all_solved = {"trpo": trial([0, 25], [0, 25], [0, 25])}
-    assert choose({0.1: one_failed, 1.0: all_solved}) == 1.0
+    assert choose({"one failed": one_failed, "all solved": all_solved}) == "all solved"
 
 
-def test_of_equals_the_smallest_weight_is_chosen():
+def test_of_equals_the_first_is_chosen():
     failed = {"trpo": trial([-200, -200])}
-    assert choose({1.0: failed, 0.1: failed}) == 0.1
+    assert choose({"first": failed, "second": failed}) == "first"
 
 
-def test_a_trial_changes_the_weight_and_nothing_else(table, tuning):
+def test_a_trial_changes_what_it_says_and_nothing_else(table, tuning):
     base, settings = (
         load_settings(table).tasks["pendulum"],
         load_settings(tuning).tasks["pendulum"],
@@ -76,7 +79,7 @@ def test_every_trial_is_run_once_and_reported(tuning, tmp_path, capsys):
     assert "8 of 16 runs are already there" in captured.err
     table = (out / "table.md").read_text()
     assert table.count("| pendulum |") == 4
-    assert table.count("**") == 2 * 2  # one weight per bonus is bold
+    assert table.count("**") == 2 * 2  # one trial per bonus is bold
     assert all(line.endswith("| 2 |") for line in table.splitlines()[4:])
     assert table in captured.out
 
@@ -88,7 +91,7 @@ def test_every_trial_is_run_once_and_reported(tuning, tmp_path, capsys):
         (["--task", "cartpole"], "unknown task 'cartpole'"),
         (["--workers", "0"], "--workers = '0' must be a whole number from 1"),
         (["--tuning", "nothing.yaml"], "cannot read nothing.yaml"),
-        (["--method", "rnd_1", "vime_0.1", "vime_0.01"], "equally many"),
+        (["--method", "rnd_1", "vime_slow", "vime_0.01"], "equally many"),
     ],
 )
 def test_bad_words_are_one_line_before_any_work(tuning, tmp_path, capsys, more, message):
@@ -102,13 +105,14 @@ def test_bad_words_are_one_line_before_any_work(tuning, tmp_path, capsys, more, 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("[rnd_0.1, ", "[", "equally many"),
-        ("[rnd_0.1, ", "[none, ", "'none' has no weight"),
-        ("weight: 0.1}", "weight: 0.1, bonus: none}", "equally many"),
+        ("panels: {rnd: [rnd_0.1, ", "panels: {rnd: [", "'rnd_0.1' is in no panel"),
+        ("[rnd_0.1, rnd_1, vime", "[rnd_1, vime", "equally many"),
     ],
 )
 def test_bad_tuning_file(tuning, old, new, message):
-    tuning.write_text(TUNING.replace(old, new, 1))
+    text = TUNING.replace(old, new)
+    assert text != TUNING
+    tuning.write_text(text)
     with pytest.raises(ConfigError, match=message):
         check(load_settings(tuning))
 
@@ -118,13 +122,12 @@ def test_the_table_uses_what_the_committed_trials_say():
     plan = load_settings(CONFIG / "table1_tuning.yaml")
     check(plan)
     cells = measured(all_rows(RESULTS / "table1/tuning"), plan)
-    bonuses = ("curiosity", "rnd", "vime")
-    assert set(cells) == {(task, bonus) for task in settings.tasks for bonus in bonuses}
+    assert set(cells) == set(product(settings.tasks, ("curiosity", "paper", "rnd", "vime")))
     for (task, bonus), trials in cells.items():
         assert len(trials) == 4
         assert all(set(learners) == {"trpo", "ddpg"} for learners in trials.values())
-        chosen = settings.tasks[task].methods[bonus].options["weight"]
-        assert chosen == choose(trials), (task, bonus)
+        chosen = plan.tasks[task].methods[choose(trials)]
+        assert settings.tasks[task].methods[bonus] == chosen, (task, bonus)
     seeds = {
         len(cell.returns)
         for trials in cells.values()
@@ -134,22 +137,10 @@ def test_the_table_uses_what_the_committed_trials_say():
     assert len(seeds) == 1
 
 
-def test_the_default_curiosity_has_the_weights_that_its_committed_trials_say():
-    settings = load_settings(CONFIG / "table1_default.yaml")
-    rows = all_rows(RESULTS / "table1/default/tuning")
-    assert {row.seed for row in rows} == {100, 101, 102, 103}
-    cells = measured(rows, settings)
-    assert set(cells) == {("mountaincar", "curiosity"), ("acrobot", "curiosity")}
-    for (task, _), trials in cells.items():
-        assert len(trials) == 3
-        assert settings.tasks[task].methods["default"].options == {"weight": choose(trials)}
-
-
-def test_the_default_curiositys_rows_were_made_with_the_shipped_settings():
-    cells = work_of(load_settings(CONFIG / "table1_default.yaml"), CONFIG).cells
-    mine = {str(cell): json.loads(json.dumps(s.fingerprint())) for cell, s in cells.items()}
-    folder = RESULTS / "table1" / "default"
-    assert read_settings(folder) | read_settings(folder / "tuning") == mine
+def test_the_placebo_is_curiosity_shuffled():
+    for task in load_settings(CONFIG / "table1.yaml").tasks.values():
+        shuffled = dataclasses.replace(task.methods["curiosity"], shuffled=True)
+        assert task.methods["placebo"] == shuffled
 
 
 @pytest.mark.parametrize(

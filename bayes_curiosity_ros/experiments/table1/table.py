@@ -11,14 +11,17 @@ from bayes_curiosity_ros.experiments.engine.comparisons import (
     told,
 )
 from bayes_curiosity_ros.experiments.engine.jobs import Cell
+from bayes_curiosity_ros.experiments.engine.statistics import bootstrap
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table, steps_text
 from bayes_curiosity_ros.experiments.table1 import paper
 from bayes_curiosity_ros.experiments.table1.analysis import CellReturns, Cells, speedup
+from bayes_curiosity_ros.learning.intervals import Interval
 
 OURS, VANILLA = "curiosity", "none"
 MOST = 0.9
 HEAD = [
-    "task", "method", "reward", "paper", "speedup", "paper", "to 90 %", "first success", "seeds"
+    "task", "method", "reward", "paper", "speedup", "paper", "to 90 %", "first success",
+    "whole run", "seeds",
 ]  # fmt: skip
 MARKS = {"": "", "never learned": " †", "not matched": " ‡"}
 LEGEND = """\
@@ -28,7 +31,12 @@ the best of its median curve ÷ curiosity's steps to match it; above 1, curiosit
 † the baseline never learned: its whole budget stands for its steps. ‡ curiosity never matched
 it: its whole budget stands for its steps. To 90 %: the same for nine tenths of the way from the
 baseline's start to its best. First success: median (range) of training steps to the end of the
-first successful episode, and how many seeds had one.
+first successful episode, and how many seeds had one. Whole run: per seed, the mean return of all
+evaluations; interquartile mean over seeds with its 95 % interval by bootstrap.
+"""
+CELL_BY_CELL = """\
+Its mean return of the whole run, and whether that is better or worse than with each other method,
+where the interval of the difference says so.
 """
 BY_INTERVAL = """\
 In how many cells the 95 % interval of the difference of the interquartile means over seeds is
@@ -44,7 +52,7 @@ def to_markdown(cells: Cells) -> str:
     for learner in dict.fromkeys(cell.learner for cell in cells):
         rows = [_row(cells, cell) for cell in cells if cell.learner == learner]
         parts.append(f"## {learner}\n\n{markdown_table(HEAD, rows)}")
-    return "\n".join([*parts, _claims(cells), *_by_interval(cells)])
+    return "\n".join([*parts, _claims(cells), *_cell_by_cell(cells), *_by_interval(cells)])
 
 
 def _row(cells: Cells, cell: Cell) -> list[str]:
@@ -58,8 +66,14 @@ def _row(cells: Cells, cell: Cell) -> list[str]:
         f"{paper.SPEEDUP[cell]:g}" if cell in paper.SPEEDUP else "–",
         _speedup(cells, cell, MOST),
         first_success_text(returns),
+        interval_text(bootstrap(returns.means())),
         str(len(returns.returns)),
     ]
+
+
+def interval_text(interval: Interval) -> str:
+    """A return [its interval]."""
+    return f"{interval.value:.1f} [{interval.lower:.1f}, {interval.upper:.1f}]"
 
 
 def quartiles_text(values: tuple[float, float, float]) -> str:
@@ -111,6 +125,24 @@ def _claims(cells: Cells) -> str:
     }
     lines = [f"- curiosity's {claim}: {count} of {total}" for claim, count in counts.items()]
     return "\n".join(["## Claims\n", *lines, ""])
+
+
+def _cell_by_cell(cells: Cells) -> list[str]:
+    """Of each cell, whether curiosity is told apart from each other method."""
+    rivals = list(dict.fromkeys(cell.method for cell in cells if cell.method != OURS))
+    rows = [
+        [cell.task, cell.learner, interval_text(bootstrap(returns.means()))]
+        + [_verdict(returns, cells.get(cell._replace(method=rival))) for rival in rivals]
+        for cell, returns in cells.items()
+        if cell.method == OURS
+    ]
+    title = f"## {OURS.capitalize()}, cell by cell\n\n{CELL_BY_CELL}"
+    head = ["task", "learner", OURS, *rivals]
+    return [title, markdown_table(head, rows), ""] if rivals and rows else []
+
+
+def _verdict(ours: CellReturns, theirs: CellReturns | None) -> str:
+    return "–" if theirs is None else told(ours.means(), theirs.means())
 
 
 def _by_interval(cells: Cells) -> list[str]:

@@ -2,15 +2,15 @@
 
 The rule, per task and bonus: of every run, take the mean return of all its evaluations, the area
 under its learning curve, which counts how soon a run learns as well as where it ends. Average that
-over seeds and learners (returns of one task have one scale, whoever learns), and choose the weight
-with the highest average; of equal ones, the smallest.
+over seeds and learners (returns of one task have one scale, whoever learns), and choose the trial
+with the highest average; of equal ones, the first. A bonus is a panel of the configuration file,
+its trials are the panel's methods.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ import numpy as np
 from bayes_curiosity_ros.configuration.ranges import parse_ranges
 from bayes_curiosity_ros.errors import ConfigError
 from bayes_curiosity_ros.experiments.engine.arguments import add_experiment_arguments
-from bayes_curiosity_ros.experiments.engine.jobs import Row
+from bayes_curiosity_ros.experiments.engine.jobs import Cell, Row
 from bayes_curiosity_ros.experiments.engine.store import all_rows
 from bayes_curiosity_ros.experiments.engine.tables import markdown_table
 from bayes_curiosity_ros.experiments.table1.analysis import CellReturns, cells_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FIRST_SEED = 100  # those below are for reporting
 LEGEND = "Per learner: mean return of all evaluations; of the last tenth of the budget."
-Trials = dict[float, dict[str, CellReturns]]  # by weight, then learner
+Trials = dict[str, dict[str, CellReturns]]  # by the trial's method, then learner
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,31 +59,36 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def check(settings: ExperimentSettings) -> None:
-    """Raise ConfigError unless every method has a weight, and every bonus equally many."""
+    """Raise ConfigError unless every method is a bonus's trial, and every bonus has as many."""
+    trials = {method for methods in settings.panels.values() for method in methods}
     for name, task in settings.tasks.items():
-        for key, method in task.methods.items():
-            if "weight" not in method.options:
-                raise ConfigError(f"{name}: method {key!r} has no weight to choose; leave it out")
-        counts = Counter(method.bonus for method in task.methods.values())
-        if len(set(counts.values())) != 1:
-            raise ConfigError(f"{name}: {dict(counts)} weights; give every bonus equally many")
+        for method in task.methods:
+            if method not in trials:
+                raise ConfigError(f"{name}: method {method!r} is in no panel; leave it out")
+        counts = {
+            bonus: sum(method in task.methods for method in methods)
+            for bonus, methods in settings.panels.items()
+        }
+        if len({count for count in counts.values() if count}) != 1:
+            raise ConfigError(f"{name}: {counts} trials; give every bonus equally many")
 
 
 def measured(rows: Iterable[Row], settings: ExperimentSettings) -> dict[tuple[str, str], Trials]:
     """What the trials of these settings came to, by (task, bonus)."""
     returns = cells_of(rows, settings.points)
-    trials: dict[tuple[str, str], Trials] = {}
-    for cell in settings.cells():
-        method = settings.tasks[cell.task].methods[cell.method]
-        weights = trials.setdefault((cell.task, method.bonus), {})
-        if cell in returns:
-            weights.setdefault(method.options["weight"], {})[cell.learner] = returns[cell]
-    return {key: weights for key, weights in trials.items() if weights}
+    found: dict[tuple[str, str], Trials] = {}
+    for name, task in settings.tasks.items():
+        for bonus, methods in settings.panels.items():
+            for cell in (Cell(name, learner, m) for m in methods for learner in task.learners):
+                if cell in returns:
+                    trials = found.setdefault((name, bonus), {})
+                    trials.setdefault(cell.method, {})[cell.learner] = returns[cell]
+    return found
 
 
-def choose(trials: Trials) -> float:
-    """The weight that the rule above takes."""
-    return min(trials, key=lambda weight: (-average(trials[weight].values()), weight))
+def choose(trials: Trials) -> str:
+    """The trial that the rule above takes."""
+    return max(trials, key=lambda method: average(trials[method].values()))
 
 
 def average(cells: Iterable[CellReturns]) -> float:
@@ -92,24 +97,24 @@ def average(cells: Iterable[CellReturns]) -> float:
 
 
 def to_markdown(cells: Mapping[tuple[str, str], Trials]) -> str:
-    """A row per task, bonus and weight, a column per learner; the chosen weight is bold."""
+    """A row per task, bonus and trial, a column per learner; the chosen trial is bold."""
     tried = [learners for trials in cells.values() for learners in trials.values()]
     names = list(dict.fromkeys(name for learners in tried for name in learners))
     rows = [
-        _row(task, bonus, weight, trials, names)
+        _row(task, bonus, method, trials, names)
         for (task, bonus), trials in cells.items()
-        for weight in sorted(trials)
+        for method in trials
     ]
-    head = ["task", "bonus", "weight", "average", *names, "seeds"]
+    head = ["task", "bonus", "trial", "average", *names, "seeds"]
     return f"{LEGEND}\n\n{markdown_table(head, rows)}"
 
 
-def _row(task: str, bonus: str, weight: float, trials: Trials, names: list[str]) -> list[str]:
-    learners = trials[weight]
+def _row(task: str, bonus: str, method: str, trials: Trials, names: list[str]) -> list[str]:
+    learners = trials[method]
     return [
         task,
         bonus,
-        f"**{weight:g}**" if weight == choose(trials) else f"{weight:g}",
+        f"**{method}**" if method == choose(trials) else method,
         f"{average(learners.values()):.1f}",
         *(_measured_text(learners.get(name)) for name in names),
         str(min(len(cell.returns) for cell in learners.values())),
