@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -79,3 +80,12 @@ def line_of(claim: Claim) -> str:
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.words)
 def test_the_readme_says_what_the_rows_say(claim):
     assert line_of(claim) in (ROOT / "README.md").read_text().splitlines()
+
+
+def test_the_readme_says_what_make_run_gave():
+    verdict = (RESULTS / "explore" / "verdict.txt").read_text()
+    ends = re.search(r"curiosity .*\[ *([\d.]+)%, *([\d.]+)%\] +(\d+) of (\d+)", verdict)
+    assert ends is not None
+    lower, upper, successes, episodes = map(float, ends.groups())
+    said = f"{100 * successes / episodes:.0f} % [{lower:.0f}, {upper:.0f}] of the last episodes"
+    assert said in " ".join((ROOT / "README.md").read_text().split())
