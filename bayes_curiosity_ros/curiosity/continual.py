@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from bayes_curiosity_ros.configuration.settings import build
 from bayes_curiosity_ros.curiosity.bonus import BONUSES, BonusInputs
@@ -118,6 +119,9 @@ class ContinualCuriosity(Curiosity):
         while not trainer.finished and trainer.epoch < self.continual.epochs:
             trainer.run_epoch()
         trainer.keep_best()
+        if self._fourier:
+            with torch.inference_mode():
+                self.encoder.refit_length_scale(self._latent(observations))
         self._rebuild(observations)
 
     def _rebuild(self, observations: Observations) -> None:

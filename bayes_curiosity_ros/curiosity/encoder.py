@@ -142,6 +142,13 @@ class Encoder(nn.Module):
             self.length_scale.copy_(distances.median())
             self.frequencies.div_(self.length_scale)
 
+    def refit_length_scale(self, latent: Tensor) -> None:
+        """The same for a latent space that was learnt anew, in which distances are others."""
+        if self.config.fourier_length_scale == 0 and float(self.length_scale) > 0:
+            self.frequencies.mul_(self.length_scale)
+            self.length_scale.zero_()
+            self.fit_length_scale(latent)
+
     def forward(self, vectors: Tensor, images: Tensor | None = None) -> Tensor:
         """The latent space and the constant 1, of tensors that `tensors` made: (N, latent + 1)."""
         return with_constant(self.latent(vectors, images))

@@ -285,9 +285,33 @@ def test_continual_embedding_retrains_and_preserves_the_count(target):
     bonus.update([lawful_episode(2)])
     assert not torch.equal(weights, bonus.encoder.state_dict()["mlp.0.weight"])
     assert bonus.regression.count == 3 * 101
-    seen = bonus.evaluate([lawful_episode(0)])
-    novel = bonus.evaluate([shifted(lawful_episode(0), 6.0)])
+    # Each by itself: shifted ones are alike to the encoder, and soon known to each other.
+    seen, novel = (
+        bonus.score(each.next_observations).reward
+        for each in (lawful_episode(0), shifted(lawful_episode(0), 6.0))
+    )
     assert seen.mean() < novel.mean()
+
+
+def test_continual_embedding_fits_the_length_scale_to_the_latent_space_that_it_learnt():
+    bonus = continual()
+    drawn = bonus.encoder.frequencies.clone()
+    bonus.update([lawful_episode(0), lawful_episode(1)])
+    first = float(bonus.encoder.length_scale)
+    bonus.update([lawful_episode(2)])  # learns anew
+    scale = float(bonus.encoder.length_scale)
+    latent = bonus.encoder.features(bonus._reservoir.transitions().observations)[:, :-1]
+    assert scale == pytest.approx(float(torch.nn.functional.pdist(latent).median()))
+    assert scale != pytest.approx(first, rel=0.1)
+    torch.testing.assert_close(bonus.encoder.frequencies * scale, drawn)
+
+
+def test_a_length_scale_of_ones_own_stays():
+    encoder = Encoder(EncoderConfig(3, fourier_length_scale=0.5))
+    before = encoder.frequencies.clone()
+    encoder.refit_length_scale(torch.rand(50, encoder.config.latent_size))
+    assert float(encoder.length_scale) == 0.5
+    assert torch.equal(encoder.frequencies, before)
 
 
 def lawful_episode(seed: int) -> Transitions:
