@@ -144,6 +144,7 @@ def test_the_page_has_the_figures_of_the_committed_rows():
         if re.match(r"\| [a-z]+_(parked|shot)_|\| parked_", line)
     ]
     sources = ("exploration", "forms", "physics", "imitated_elsewhere", "grasp_reported")
+    sources += ("ablations",)
     made = "\n".join(tables[source] for source in sources).splitlines()
     assert len(shown) > 20
     assert set(shown) <= set(made)
@@ -166,6 +167,15 @@ def test_the_files_of_the_regimes_go_on_with_the_committed_rows(path, tmp_path):
     for name, settings in committed.items():
         mine = cells[Cell(*name.split("/"))].fingerprint()
         assert json.loads(json.dumps(mine)) == settings
+
+
+def test_the_ablations_were_made_with_the_shipped_settings(tmp_path):
+    committed = read_settings(RESULTS / "exploration" / "ablations")
+    found = {}
+    for name in ("exploration_ablations", "exploration_own_encoder"):
+        cells = work_of(load_settings(CONFIG / f"{name}.yaml"), tmp_path).cells
+        found |= {str(cell): settings.fingerprint() for cell, settings in cells.items()}
+    assert json.loads(json.dumps(found)) == committed
 
 
 @pytest.mark.slow
