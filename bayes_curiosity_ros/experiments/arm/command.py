@@ -9,7 +9,7 @@ import argparse
 import dataclasses
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from bayes_curiosity_ros.experiments.engine.arguments import (
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Record, Row
 from bayes_curiosity_ros.experiments.engine.running import resumable, standing
 from bayes_curiosity_ros.experiments.engine.settings import digest
-from bayes_curiosity_ros.experiments.engine.store import Store
+from bayes_curiosity_ros.experiments.engine.store import Store, StoredSettings
 from bayes_curiosity_ros.learning.checkpoint import CHECKPOINT, has_checkpoint
 from bayes_curiosity_ros.learning.episode_log import LOG, EpisodeRow, of_policy, read_log
 from bayes_curiosity_ros.learning.preparation import PreparedFiles
@@ -125,19 +125,36 @@ def run(arguments: argparse.Namespace) -> int:
     for bonus in bonuses:  # checked before anything is spent
         nodes(_launch_arguments(arguments, bonus, 0, Path()))
     cells = {Cell(TASK, arguments.learner, b): _settings(arguments, b) for b in bonuses}
-    jobs = [Job(*cell, seed) for seed in seeds for cell in cells]
-    store = Store(arguments.output, cells)
-    done = {row.job for row in store.load()}
-    missing = [job for job in jobs if job not in done]
-    began_s = time.monotonic()
-    for index, job in enumerate(missing):
-        announce(job, index, len(missing), time.monotonic() - began_s)
-        with resumable(partial(standing, len(jobs) - len(missing) + index, len(jobs))):
-            store.append(run_job(job, arguments))
+    run_one_by_one(cells, seeds, arguments.output, partial(run_job, arguments=arguments))
     by_window = write_table(arguments.output)
     if not arguments.no_plots:
         write_figures(by_window, arguments.output)
     return 0
+
+
+def run_one_by_one(
+    cells: Mapping[Cell, StoredSettings],
+    seeds: Sequence[int],
+    folder: Path,
+    run_job: Callable[[Job], list[Row]],
+) -> None:
+    """Run what is missing of these cells, all of a seed before the next one's.
+
+    Args:
+        cells: settings of each.
+        seeds: of each.
+        folder: of the rows.
+        run_job: makes a run's rows.
+    """
+    jobs = [Job(*cell, seed) for seed in seeds for cell in cells]
+    store = Store(folder, cells)
+    done = {row.job for row in store.load()}
+    missing = [job for job in jobs if job not in done]
+    began_s = time.monotonic()
+    for index, job in enumerate(missing):
+        _announce(job, index, len(missing), time.monotonic() - began_s)
+        with resumable(partial(standing, len(jobs) - len(missing) + index, len(jobs))):
+            store.append(run_job(job))
 
 
 def run_job(job: Job, arguments: argparse.Namespace) -> list[Row]:
@@ -232,7 +249,7 @@ def _settings(arguments: argparse.Namespace, bonus: str) -> ArmSettings:
     )
 
 
-def announce(job: Job, index: int, count: int, elapsed_s: float) -> None:
+def _announce(job: Job, index: int, count: int, elapsed_s: float) -> None:
     """Say which run begins, and how long the rest takes if they are as long as those so far."""
     left = f", about {elapsed_s / index * (count - index) / 60:.0f} minutes left" if index else ""
     print(f"run {index + 1} of {count}: {job.method}, seed {job.seed}{left}", flush=True)

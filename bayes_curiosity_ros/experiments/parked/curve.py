@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import argparse
 import signal
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from bayes_curiosity_ros.bringup.up import run_nodes
 from bayes_curiosity_ros.configuration.ranges import STEPS, parse_ranges
-from bayes_curiosity_ros.experiments.arm.command import RunFailedError, announce, rows_of
+from bayes_curiosity_ros.experiments.arm.command import (
+    RunFailedError,
+    rows_of,
+    run_one_by_one,
+)
 from bayes_curiosity_ros.experiments.engine.arguments import (
     add_output_arguments,
     add_seeds_argument,
 )
 from bayes_curiosity_ros.experiments.engine.jobs import Cell, Job, Row
-from bayes_curiosity_ros.experiments.engine.running import interruptible, resumable, standing
+from bayes_curiosity_ros.experiments.engine.running import interruptible
 from bayes_curiosity_ros.experiments.engine.settings import CellSettings
-from bayes_curiosity_ros.experiments.engine.store import Store
 from bayes_curiosity_ros.experiments.exploration.command import REPORT
 from bayes_curiosity_ros.experiments.parked.display import Display
 from bayes_curiosity_ros.experiments.parked.settings import (
@@ -84,16 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
     cells = {
         Cell(TASK, LEARNER, method): OverRos(steps, cell_of(method)) for method in arguments.method
     }
-    jobs = [Job(*cell, seed) for seed in seeds for cell in cells]
-    runs = {job: run_over_ros(job.method, folder, job.seed, steps) for job in jobs}
-    store = Store(folder, cells)
-    done = {row.job for row in store.load()}
-    missing = [job for job in jobs if job not in done]
-    began_s = time.monotonic()
-    for index, job in enumerate(missing):
-        announce(job, index, len(missing), time.monotonic() - began_s)
-        with resumable(partial(standing, len(jobs) - len(missing) + index, len(jobs))):
-            store.append(run_job(job, runs[job]))
+    runs = {
+        Job(*cell, seed): run_over_ros(cell.method, folder, seed, steps)
+        for seed in seeds
+        for cell in cells
+    }
+    run_one_by_one(cells, seeds, folder, lambda job: run_job(job, runs[job]))
     REPORT.write(folder, not arguments.no_plots)
     return 0
 
