@@ -53,8 +53,8 @@ def have_a_log_folder() -> None:
 def come_first(priority: int, behind: Iterable[int] = ()) -> None:
     """Have the threads of this process, and those that they start, run as soon as they want to.
 
-    Their policy is SCHED_RR: whatever is scheduled as usual waits. What they do has to be short, or
-    to leave a core to others.
+    Their policy is SCHED_RR: whatever is scheduled as usual waits. What they do has to be
+    short, or to leave a core to others.
 
     Args:
         priority: among such threads of all processes, 1 to 99.
